@@ -5,6 +5,7 @@
 
 #include "backends/backend_config.h"
 #include "backends/null/backend.h"
+#include "backends/product_facts.h"
 #include "backends/reference/backend.h"
 #include "src/core/nearest.h"
 #ifdef KEEL_ONEDNN
@@ -84,6 +85,13 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOpti
     return e.make(options);
   }
   fail(ErrorKind::kUsage, "backend: {}", unknown_name(name, names));
+}
+
+std::string product_facts([[maybe_unused]] const Backend& backend) {
+#ifdef KEEL_ONEDNN
+  if (backend.name() == "onednn") return onednn::product_facts();
+#endif
+  return "";
 }
 
 }  // namespace keel

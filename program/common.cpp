@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "backends/backends.h"
+#include "backends/product_facts.h"
 #include "frontend/io/message.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/train/compute_choice.h"
@@ -24,6 +25,24 @@ namespace keel::cli {
 namespace {
 
 constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
+
+// Times that were kept by another way of measuring have another version.
+constexpr int kTimesVersion = 2;
+
+train::ProductTimes times_here(train::Job& job, Backend& backend) {
+  train::KeptTimes kept(train::kept_times_file(),
+                        fmt::format("version {}, {}, {}, {}", kTimesVersion, processor_text(),
+                                    backend.description(), product_facts(backend)));
+  return train::measure_products(backend, job, kept);
+}
+
+// Whether it holds on every rank.
+bool all_ranks(Communicator* ranks, bool holds) {
+  if (ranks == nullptr) return holds;
+  const double mine = holds ? 1 : 0;
+  const std::vector<double> all = gathered(*ranks, std::span(&mine, 1));
+  return std::ranges::find(all, 0.0) == all.end();
+}
 
 }  // namespace
 
@@ -88,18 +107,19 @@ std::unique_ptr<Backend> make_backend(const RunArgs& args) {
 
 void settle_compute(train::Job& job, Backend& backend, Communicator* ranks) {
   if (job.train().compute != train::Compute::kAuto) return;
-  train::KeptTimes kept(train::kept_times_file(),
-                        fmt::format("{}, {}", processor_text(), backend.description()));
-  const train::ProductTimes times = train::measure_products(backend, job, kept);
-  std::string choice(choice_text(times.faster()));
-  if (ranks != nullptr) choice = gathered(*ranks, choice)[0];
-  job.choose(parse_choice<train::Compute>(choice));
-  if (ranks != nullptr && ranks->rank() > 0) return;
-  const std::string narrow = std::isfinite(times.bf16)
-                                 ? fmt::format("{:.2f} ms in bf16", times.bf16 * 1e3)
-                                 : "and bf16 does not run here";
-  io::say(fmt::format("train.compute = {}: the products of a step take {:.2f} ms in f32, {}",
-                      choice, times.f32 * 1e3, narrow));
+  const bool measures = ranks == nullptr || ranks->rank() == 0;
+  const train::ProductTimes times = measures ? times_here(job, backend) : train::ProductTimes{};
+  const bool takes = measures ? std::isfinite(times.bf16) : train::takes_bf16(backend);
+  const bool wants = takes && (!measures || times.faster() == train::Compute::kBf16);
+  const bool all_take = all_ranks(ranks, takes), all_want = all_ranks(ranks, wants);
+  const auto choice = all_want ? train::Compute::kBf16 : train::Compute::kF32;
+  job.choose(choice);
+  if (!measures) return;
+  const std::string why =
+      all_take ? fmt::format("the products of a step take {:.2f} ms in f32, {:.2f} ms in bf16",
+                             times.f32 * 1e3, times.bf16 * 1e3)
+               : "bf16 does not run here";
+  io::say(fmt::format("train.compute = {}: {}", choice_text(choice), why));
 }
 
 void expect_settled(const train::Job& job) {

@@ -1,6 +1,7 @@
 #include "backends/onednn/backend.h"
 
 #include "backends/onednn/instruction_set.h"
+#include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
 #include "backends/onednn/simd/target.h"
@@ -37,6 +38,12 @@ OnednnBackend::OnednnBackend(int threads) : threads_(threads) { limit_instructio
 std::string OnednnBackend::description() const {
   return fmt::format("oneDNN {}, {} kernels, {} threads", library_version(), simd_target(),
                      threads_.count());
+}
+
+std::string product_facts() {
+  const bool emulates = narrow_products_here() == NarrowProducts::kEmulated;
+  return fmt::format("instruction set {:#x}, bf16 {}", effective_instruction_set(),
+                     emulates ? "emulated" : "native");
 }
 
 PanelForm OnednnBackend::preferred_panels(const NodeContext& context) const {

@@ -22,4 +22,7 @@ class OnednnBackend : public HostBackend {
   Threads threads_;
 };
 
+// The instruction set that oneDNN may use, and how bf16 runs in this process.
+std::string product_facts();
+
 }  // namespace keel::onednn

@@ -60,10 +60,12 @@ void limit_instruction_set() {
   static_cast<void>(is_limited);
 }
 
+unsigned effective_instruction_set() { return unsigned(dnnl::get_effective_cpu_isa()); }
+
 bool has_bf16_instructions() {
   // Each set is a mask that holds the bits of the sets within it.
   const auto needed = unsigned(dnnl::cpu_isa::avx512_core_bf16);
-  return (unsigned(dnnl::get_effective_cpu_isa()) & needed) == needed;
+  return (effective_instruction_set() & needed) == needed;
 }
 
 }  // namespace keel::onednn

@@ -17,6 +17,10 @@ constexpr auto choice_words(InstructionSet) {
 // processor or the build lacks that set (a build with -Dsimd=native has only one).
 void limit_instruction_set();
 
+// The instruction set that oneDNN may use, which ONEDNN_MAX_CPU_ISA may limit, too: the bits of
+// dnnl::cpu_isa.
+unsigned effective_instruction_set();
+
 // Whether oneDNN may use the processor's instructions for products of bf16.
 bool has_bf16_instructions();
 

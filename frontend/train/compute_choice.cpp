@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
 
 #include "frontend/train/step_graph.h"
+#include "src/ops/attention.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/matmul.h"
@@ -19,21 +21,29 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 bool is_product(const Node& node) {
-  return node.op == &kMatmul || node.op == &kConv2d || node.op == &kConv2dBackwardInput ||
-         node.op == &kConv2dBackwardWeight;
+  const auto is = [&](auto... op) { return ((node.op == op) || ...); };
+  return is(&kMatmul, &kConv2d, &kConv2dBackwardInput, &kConv2dBackwardWeight, &kAttention,
+            &kAttentionBackward);
 }
 
-// The node alone, with its floating inputs as inputs of the graph; the first two in that type.
-Graph alone(const Graph& graph, const Node& node, DType factors) {
+// The node alone, with its inputs as inputs of the graph.
+Graph alone(const Graph& graph, const Node& node) {
   Graph g;
   std::vector<Value> inputs;
   for (const Value v : node.inputs) {
-    TensorType type = v.valid() ? graph.type(v) : TensorType{};
-    if (inputs.size() < 2) type.dtype = factors;
-    inputs.push_back(v.valid() ? g.input(fmt::format("x{}", inputs.size()), type) : Value{});
+    const std::string name = fmt::format("x{}", inputs.size());
+    inputs.push_back(v.valid() ? g.input(name, graph.type(v)) : Value{});
   }
   g.mark_output("y", g.add(*node.op, inputs, node.attrs));
   return g;
+}
+
+// Masks are full, so that attention has work to do.
+void show_all(Program& program, const Node& node) {
+  const TensorType& type = node.outputs[0];
+  if (node.kind != NodeKind::kInput || type.dtype != DType::kU8) return;
+  const std::vector<std::uint8_t> ones(std::size_t(type.shape.elements()), 1);
+  program.feed(node.name, Tensor::of<std::uint8_t>(type.shape, ones));
 }
 
 // The median of some runs of a graph, after one that wakes caches and threads.
@@ -42,6 +52,7 @@ double seconds_of(Backend& backend, const Graph& graph) {
   constexpr double kEnough = 0.02;
   Variables variables(backend, 1);
   Program program(backend, variables, graph, {.optimize = false});
+  for (int i = 0; i < graph.size(); ++i) show_all(program, graph.node(i));
   program.run();
   std::vector<double> times;
   for (double total = 0; int(times.size()) < kMostRuns; total += times.back()) {
@@ -61,43 +72,52 @@ double seconds_or_never(Backend& backend, const Graph& graph) {
   }
 }
 
-// Op, attributes and shapes: what the time of a product depends on.
+// Op, attributes, type of the factors and shapes: what the time of a product depends on.
 std::string kind_of(const Graph& graph, const Node& node) {
-  std::string text = fmt::format("{} {}", node.op->name, node.attrs.text());
+  const auto factors = name_of(graph.type(node.inputs[0]).dtype);
+  std::string text = fmt::format("{} {} {} ", node.op->name, node.attrs.text(), factors);
   for (const Value v : node.inputs) text += v.valid() ? graph.shape(v).text() : "-";
   return text;
 }
 
-ProductTimes measure(Backend& backend, const Graph& graph, const Node& node) {
-  const double narrow = seconds_or_never(backend, alone(graph, node, DType::kBF16));
-  return {narrow == kNever ? 0 : seconds_of(backend, alone(graph, node, DType::kF32)), narrow};
+// Of all products of a graph that is ready to run.
+double seconds_of_products(Backend& backend, const Graph& graph, KeptTimes& kept) {
+  double seconds = 0;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (node.kind != NodeKind::kOp || !is_product(node)) continue;
+    seconds += kept.of(kind_of(graph, node),
+                       [&] { return seconds_or_never(backend, alone(graph, node)); });
+  }
+  return seconds;
 }
 
-// Elements that the step casts to bf16.
-std::int64_t cast_elements(const Graph& narrow) {
-  std::int64_t elements = 0;
+constexpr std::int64_t kCastElements = 1 << 19;  // a tensor of middling size
+double seconds_of_cast(Backend& backend, DType from, DType to) {
+  Graph g;
+  g.mark_output("y", ops::cast(g, g.input("x", {from, {kCastElements}}), to));
+  return seconds_or_never(backend, g);
+}
+
+// Of the casts of a step, to bf16 and back.
+double seconds_of_casts(Backend& backend, const Graph& narrow, KeptTimes& kept) {
+  double seconds = 0;
   for (int i = 0; i < narrow.size(); ++i) {
     const Node& node = narrow.node(i);
-    const bool is_cast = node.op == &elementwise_op(EwCode::kCast);
-    if (is_cast && node.outputs[0].dtype == DType::kBF16) {
-      elements += node.outputs[0].shape.elements();
-    }
+    if (node.op != &elementwise_op(EwCode::kCast)) continue;
+    const DType from = narrow.type(node.inputs[0]).dtype, to = node.outputs[0].dtype;
+    if (from != DType::kBF16 && to != DType::kBF16) continue;
+    const std::string kind = fmt::format("cast {} {}", name_of(from), name_of(to));
+    const double time = kept.of(kind, [&] { return seconds_of_cast(backend, from, to); });
+    seconds += time * double(node.outputs[0].shape.elements()) / double(kCastElements);
   }
-  return elements;
-}
-
-// Of a tensor of middling size.
-constexpr std::int64_t kCastElements = 1 << 19;
-ProductTimes measure_cast(Backend& backend) {
-  Graph g;
-  const Value x = g.input("x", {DType::kF32, {kCastElements}});
-  g.mark_output("y", ops::cast(g, x, DType::kBF16));
-  return {0, seconds_or_never(backend, g)};
+  return seconds;
 }
 
 bool read_number(std::string_view text, double& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number >= 0;
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(number) &&
+         number > 0;
 }
 
 }  // namespace
@@ -109,30 +129,23 @@ KeptTimes::KeptTimes(std::filesystem::path file, std::string machine)
   constexpr std::int64_t kMostLines = 100'000;
   std::string line;
   for (std::int64_t n = 0; n < kMostLines && std::getline(in, line); ++n) {
-    const std::size_t last = line.rfind('\t');
-    const std::size_t first =
-        last == 0 || last == std::string::npos ? last : line.rfind('\t', last - 1);
-    if (first == std::string::npos || last == std::string::npos || first == last) continue;
-    const std::string_view text(line);
-    ProductTimes times;
-    if (read_number(text.substr(first + 1, last - first - 1), times.f32) &&
-        read_number(text.substr(last + 1), times.bf16)) {
-      times_[line.substr(0, first)] = times;
-    }
+    const std::size_t tab = line.rfind('\t');
+    double seconds = 0;
+    if (tab == std::string::npos || !read_number(line.substr(tab + 1), seconds)) continue;
+    times_[line.substr(0, tab)] = seconds;
   }
 }
 
-ProductTimes KeptTimes::of(const std::string& product,
-                           const std::function<ProductTimes()>& measure) {
-  const std::string what = machine_ + ", " + product;
+double KeptTimes::of(const std::string& kind, const std::function<double()>& measure) {
+  const std::string what = machine_ + ", " + kind;
   const auto known = times_.find(what);
   if (known != times_.end()) return known->second;
-  const ProductTimes times = times_[what] = measure();
-  if (file_.empty()) return times;
+  const double seconds = times_[what] = measure();
+  if (file_.empty() || !std::isfinite(seconds) || seconds <= 0) return seconds;
   std::error_code ignored;
   std::filesystem::create_directories(file_.parent_path(), ignored);
-  std::ofstream(file_, std::ios::app) << fmt::format("{}\t{}\t{}\n", what, times.f32, times.bf16);
-  return times;
+  std::ofstream(file_, std::ios::app) << fmt::format("{}\t{}\n", what, seconds);
+  return seconds;
 }
 
 std::filesystem::path kept_times_file() {
@@ -148,25 +161,22 @@ std::filesystem::path kept_times_file() {
   return home.empty() ? home : home / ".cache" / "keel" / "compute.txt";
 }
 
-ProductTimes measure_products(Backend& backend, const Job& job, KeptTimes& kept) {
+bool takes_bf16(Backend& backend) {
+  Graph g;
+  const Value x = g.input("x", {DType::kBF16, {2, 2}});
+  const Value y = ops::matmul(g, x, x);
+  return backend.prepare({g, g.node(y)}).refusal.empty();
+}
+
+ProductTimes measure_products(Backend& backend, Job& job, KeptTimes& kept) {
+  job.choose(Compute::kF32);
+  if (!takes_bf16(backend)) return {0, kNever};
   const TrainOptions& train = job.train();
   const auto sizes = job.network().sizes(std::max<std::int64_t>(train.batch / train.shards, 1));
-  const Graph step = build_step(job, sizes);
-  const Graph run = optimized_for(backend, step);
-  ProductTimes total;
-  for (int i = 0; i < run.size(); ++i) {
-    const Node& node = run.node(i);
-    if (node.kind != NodeKind::kOp || !is_product(node)) continue;
-    if (run.type(node.inputs[0]).dtype != DType::kF32) continue;
-    const ProductTimes one =
-        kept.of(kind_of(run, node), [&] { return measure(backend, run, node); });
-    total.f32 += one.f32;
-    total.bf16 += one.bf16;
-  }
-  const ProductTimes cast = kept.of("cast", [&] { return measure_cast(backend); });
-  const double share = double(cast_elements(narrow_products(step))) / double(kCastElements);
-  total.bf16 += share > 0 ? cast.bf16 * share : 0;
-  return total;
+  const Graph step = build_step(job, sizes), narrow = narrow_products(step);
+  return {seconds_of_products(backend, optimized_for(backend, step), kept),
+          seconds_of_products(backend, optimized_for(backend, narrow), kept) +
+              seconds_of_casts(backend, narrow, kept)};
 }
 
 }  // namespace keel::train

@@ -19,27 +19,34 @@ struct ProductTimes {
   Compute faster() const { return bf16 < 0.9 * f32 ? Compute::kBf16 : Compute::kF32; }
 };
 
-// Times of single products that were measured before, in a file of lines "what\tf32\tbf16". Lines
-// of any other form, and a file that cannot be read or written, are as good as none.
+// Seconds of single products and casts that were measured before, in a file of lines
+// "what\tseconds". Lines of any other form, and a file that cannot be read or written, are as good
+// as none.
 class KeptTimes {
  public:
   // `machine`: what the times depend on beside the product, such as processor and threads.
   KeptTimes(std::filesystem::path file, std::string machine);
 
-  // The times of that product, which `measure` gives if they are not known.
-  ProductTimes of(const std::string& product, const std::function<ProductTimes()>& measure);
+  // The time of that kind of product, which `measure` gives if it is not known. The file keeps
+  // finite times alone.
+  double of(const std::string& kind, const std::function<double()>& measure);
 
  private:
   std::filesystem::path file_;
   std::string machine_;
-  std::map<std::string, ProductTimes> times_;
+  std::map<std::string, double> times_;
 };
 
 // compute.txt in KEEL_CACHE, or in the folder keel of XDG_CACHE_HOME or ~/.cache; empty without.
 std::filesystem::path kept_times_file();
 
+// Whether the backend runs products of bf16 factors here.
+bool takes_bf16(Backend& backend);
+
 // Measures each product of a step of the job, forward and backward, at the sizes of a batch, once
-// for each kind. bf16 counts as infinitely slow on a backend that refuses it.
-ProductTimes measure_products(Backend& backend, const Job& job, KeptTimes& kept);
+// for each kind: in both types as the backend's passes leave it. bf16 counts as infinitely slow on
+// a backend that refuses it, and nothing is measured then. Leaves
+// the job with train.compute = f32.
+ProductTimes measure_products(Backend& backend, Job& job, KeptTimes& kept);
 
 }  // namespace keel::train

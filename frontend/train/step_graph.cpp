@@ -87,6 +87,9 @@ void add_guard(Graph& g, const Job& job, Value loss, optim::Clipped& clipped) {
 }  // namespace
 
 Graph computed(Graph graph, const TrainOptions& train) {
+  check(train.compute != Compute::kAuto, ErrorKind::kUsage,
+        "train.compute: expected f32 or bf16 where a step is built, got auto, which has to be "
+        "settled by a measurement first");
   return train.is_narrow() ? narrow_products(graph) : std::move(graph);
 }
 

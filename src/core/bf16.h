@@ -1,4 +1,5 @@
-// bf16: a float of one sign, eight exponent and seven mantissa bits, the upper half of a float32.
+// bf16 is the upper half of a float32: a sign, eight bits of exponent and the seven of mantissa
+// that are stored. Numbers that are not subnormal have an implicit one before these.
 #pragma once
 
 #include <bit>
@@ -9,7 +10,8 @@
 
 namespace keel {
 
-// Half the distance from 1 to the next bf16: rounding moves a number by at most this much of it.
+// Half the distance from 1 to the next bf16. Rounding moves a number by at most this much of it,
+// unless the number is subnormal.
 inline constexpr double kBf16Eps = 0x1p-8;
 
 // The upper half of a float32, rounded to the nearest, ties to even. NaN stays NaN.

@@ -76,9 +76,9 @@ NarrowProducts narrow_products_here() {
 Prepared refuse_narrow_product(const NodeContext& context) {
   const OpInfo& op = *context.node.op;
   return refuse(fmt::format(
-      "[{}] {}: the kernel of onednn takes bf16 where the processor (and KEEL_ISA) has AVX512_BF16 "
-      "or AMX_BF16, as here it has not; train.compute = f32 runs, and KEEL_BF16=emulated or the "
-      "backend reference compute the same without speed",
+      "[{}] {}: the kernel of onednn takes bf16 only with AVX512_BF16 or AMX_BF16, which this "
+      "processor lacks or KEEL_ISA forbids; train.compute = f32 runs here, and KEEL_BF16=emulated "
+      "or the backend reference compute the same result slowly",
       op.name, input_name(op, 0)));
 }
 

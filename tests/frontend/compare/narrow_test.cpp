@@ -7,6 +7,7 @@
 #include "src/passes/narrow_products.h"
 #include "tests/frontend/compare/helpers.h"
 #include "tests/frontend/compare/narrow_helpers.h"
+#include "tests/support/each_bf16.h"
 #include "tests/support/graph_runner.h"
 
 namespace keel::compare {
@@ -77,6 +78,7 @@ std::vector<std::int64_t> ordinary_elements(const Tensor& y) {
 }
 
 TEST_CASE("compare: one element of a bf16 product or cast that is off by 1 % is named") {
+  const test::EachBf16 each;
   const NarrowBackends backends;
   if (backends.all.empty()) return;
   const JudgedProduct of(backends);
@@ -101,6 +103,7 @@ TEST_CASE("compare: one element of a bf16 product or cast that is off by 1 % is 
 }
 
 TEST_CASE("compare: the judge of a bf16 product sees a fault of 1 % everywhere") {
+  const test::EachBf16 each;
   const NarrowBackends backends;
   if (backends.all.empty()) return;
   const JudgedProduct of(backends);
