@@ -159,7 +159,7 @@ TEST_CASE("nccl: a training has the bytes of one process") {
   const test::TempDir temp;
   const auto train = [&](Communicator* ranks, const std::filesystem::path& folder) {
     const train::Job job = test::small_job({"train.shards=6", "train.max_steps=5"});
-    const auto backend = make_backend(default_backend());
+    const auto backend = make_backend("onednn");
     train::RunOptions options{.folder = folder, .quiet = true, .facts = {}};
     options.ranks = ranks;
     train::Trainer(*backend, job, options).run();
