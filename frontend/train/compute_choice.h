@@ -15,7 +15,7 @@ namespace keel::train {
 struct ProductTimes {
   double f32 = 0, bf16 = 0;
 
-  // bf16 has to win clearly: what is not measured, such as its rounding, speaks for f32.
+  // bf16 has to win clearly: its rounding, which no time shows, has to be worth it.
   Compute faster() const { return bf16 < 0.9 * f32 ? Compute::kBf16 : Compute::kF32; }
 };
 
@@ -45,8 +45,8 @@ bool takes_bf16(Backend& backend);
 
 // Measures each product of a step of the job, forward and backward, at the sizes of a batch, once
 // for each kind: in both types as the backend's passes leave it. bf16 counts as infinitely slow on
-// a backend that refuses it, and nothing is measured then. Leaves
-// the job with train.compute = f32.
+// a backend that refuses it, and nothing is measured then. Leaves the job with
+// train.compute = f32.
 ProductTimes measure_products(Backend& backend, Job& job, KeptTimes& kept);
 
 }  // namespace keel::train
