@@ -50,6 +50,10 @@ PanelForm OnednnBackend::preferred_panels(const NodeContext& context) const {
   return matmul_panels(context);
 }
 
+bool OnednnBackend::prefers_loss_step(const NodeContext& context) const {
+  return joins_loss(context);
+}
+
 Prepared OnednnBackend::prepare(const NodeContext& context) {
   return prepare_from(kernel_table(), *this, context);
 }

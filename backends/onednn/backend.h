@@ -15,6 +15,7 @@ class OnednnBackend : public HostBackend {
   std::string description() const override;
   bool prefers_channels_last() const override { return true; }
   PanelForm preferred_panels(const NodeContext& context) const override;
+  bool prefers_loss_step(const NodeContext& context) const override;
   Prepared prepare(const NodeContext& context) override;
   void run(std::span<const Kernel> kernels) override;
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "backends/onednn/panels.h"
+#include "backends/onednn/threads.h"
 #include "backends/onednn/workspace_parts.h"
 #include "src/ops/linear_cross_entropy.h"
 #include "src/runtime/backend.h"
@@ -20,6 +22,14 @@ inline constexpr std::size_t kRowBlock = 48;    // rows of x that one task multi
 inline constexpr std::size_t kClassBlock = 48;  // classes, and columns, of a task of dT
 inline constexpr std::size_t kColumnBlock = 2 * kWidestPanel;
 inline constexpr std::size_t kChunk = 240;  // rows whose part of dT is added up at a time
+
+inline std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
+
+// Words and clusters do not share a tile.
+inline std::size_t tiles_of(const LossPart& part) {
+  return blocks_of(std::size_t(part.words()), kTileClasses) +
+         blocks_of(std::size_t(part.clusters), kTileClasses);
+}
 
 struct LinearLossPlan {
   std::size_t rows, width, vocabulary;
@@ -34,7 +44,7 @@ struct LinearLossPlan {
     attrs = context.attrs<LinearLossAttrs>();
     parts = loss_parts(attrs, std::int64_t(vocabulary));
   }
-  std::size_t chunks() const { return (rows + kChunk - 1) / kChunk; }
+  std::size_t chunks() const { return blocks_of(rows, kChunk); }
 };
 
 // Neighbouring classes of a part: words, or the clusters of the head.
@@ -64,16 +74,40 @@ struct LinearLossWork {
   float* columns = nullptr;  // the tile in panels of its transpose (width, count)
   float* z = nullptr;        // (rows, kTileRow), logits or P of the tile
   RowState* states = nullptr;
-  // Only the backward has these.
+  // Only gradients need these.
   float* words = nullptr;     // the tile in panels (count, width)
   float* x_panels = nullptr;  // x in panels, chunk by chunk
   const float* lse = nullptr;
   float* dx = nullptr;
   float gradient = 0;
+  bool has_logits = false;  // whether z has the tile's logits before its gradient is taken
+  bool adds_rows = false;   // whether dT has sums of earlier rows
 
   explicit LinearLossWork(const LinearLossPlan& of) : plan(of) {}
   bool smooths() const { return plan.attrs.label_smoothing > 0; }
 };
+
+// Adds the losses of a part's rows in their order, and saves their lse (rows of all).
+struct LossTotals {
+  double sum = 0, nll = 0;
+
+  void add(const LinearLossWork& w, const std::int32_t* rows, float* lse);
+};
+
+// Sets drows and dbias to where the gradients of the tile belong; gradients: those of the op.
+void place_gradients(LinearLossWork& w, std::span<const TensorRef> gradients);
+
+// dx of a part's rows, in their order, is added to that of all rows.
+void scatter_rows(const LinearLossWork& w, const std::int32_t* rows, const float* of_part,
+                  float* dx);
+
+// The tasks of a tile, each for a block of its classes or rows.
+void pack_tile(const LinearLossWork& w, std::size_t task);       // for logits
+void take_rows(const LinearLossWork& w, std::size_t block);      // logits, and states of rows
+void pack_gradient(const LinearLossWork& w, std::size_t task);   // for logits and gradients
+void pack_chunk(const LinearLossWork& w, std::size_t chunk);     // x, once a part
+void differentiate_rows(const LinearLossWork& w, std::size_t block);     // P, dx += P T
+void differentiate_classes(const LinearLossWork& w, std::size_t task);  // dT = P^T x
 
 // The rows of a part in their order, and the class of each.
 struct PartRows {
@@ -118,6 +152,15 @@ void each_tile(LinearLossWork& work, const Binding& b, const Body& body) {
   }
 }
 
-inline std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
+// Runs task(w, i) for every i below count, shared out to the threads.
+inline void run_tasks(std::size_t count, const LinearLossWork& w,
+                      void (*task)(const LinearLossWork&, std::size_t)) {
+  if (count == 0) return;
+  parallel_blocks(std::int64_t(count), [&](std::int64_t i) { task(w, std::size_t(i)); });
+}
+
+// All tasks of a tile: its logits and the rows' states; or P, dx and dT.
+void take_tile(const LinearLossWork& w);
+void differentiate_tile(const LinearLossWork& w);
 
 }  // namespace keel::onednn

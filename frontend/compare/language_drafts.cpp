@@ -28,39 +28,68 @@ Outputs large_multilinear(Draft& d) {
           ops::multilinear_attention(g, hard, {.causal = false})};
 }
 
-Outputs small_linear_cross_entropy(Draft& d) {
-  const Value x = d.normal({9, 8}), table = d.normal({23, 8}), bias = d.normal({23});
-  const Value clusters = d.normal({2, 8}), labels = d.below({9}, 23);
-  const ops::LinearLoss plain = ops::linear_cross_entropy(
-      d.graph, {.x = x, .table = table, .bias = bias, .labels = labels}, {.label_smoothing = 0.1});
-  const ops::LinearLoss adaptive = ops::linear_cross_entropy(d.graph,
-                                                             {.x = x,
-                                                              .table = table,
-                                                              .bias = bias,
-                                                              .clusters = clusters,
-                                                              .cluster_bias = d.normal({2}),
-                                                              .labels = labels},
-                                                             {.cutoffs = {7, 15}});
-  return {plain.sum, adaptive.sum};
+namespace {
+
+// A loss with drawn operands, and clusters if attrs has cut-offs.
+struct LossDraft {
+  ops::LinearLossOperands of;
+  LinearLossAttrs attrs;
+
+  LossDraft(Draft& d, Value x, std::int64_t words, LinearLossAttrs with)
+      : attrs(std::move(with)) {
+    const Shape& shape = d.graph.shape(x);
+    const std::int64_t clusters = std::ssize(attrs.cutoffs);
+    of = {.x = x,
+          .table = d.normal({words, shape[1]}),
+          .bias = d.normal({words}),
+          .labels = d.below({shape[0]}, words)};
+    if (clusters == 0) return;
+    of.clusters = d.normal({clusters, shape[1]});
+    of.cluster_bias = d.normal({clusters});
+  }
+};
+
+std::vector<LossDraft> small_losses(Draft& d) {
+  return {LossDraft(d, d.normal({9, 8}), 23, {.label_smoothing = 0.1}),
+          LossDraft(d, d.normal({9, 8}), 23, {.cutoffs = {7, 15}})};
 }
 
 // The losses have several tiles of classes, several blocks and chunks of rows, and hard numbers.
-Outputs large_linear_cross_entropy(Draft& d) {
-  Graph& g = d.graph;
-  const auto loss = [&](Value x, std::int64_t words, const LinearLossAttrs& attrs) {
-    const std::int64_t width = g.shape(x)[1], clusters = std::ssize(attrs.cutoffs);
-    ops::LinearLossOperands of{.x = x,
-                               .table = d.normal({words, width}),
-                               .bias = d.normal({words}),
-                               .labels = d.below({g.shape(x)[0]}, words)};
-    if (clusters > 0) of.clusters = d.normal({clusters, width});
-    if (clusters > 0) of.cluster_bias = d.normal({clusters});
-    return ops::linear_cross_entropy(g, of, attrs).sum;
-  };
-  return {loss(d.normal({301, 19}), 397, {.label_smoothing = 0.1}),
-          loss(d.normal({67, 37}), 1061, {.cutoffs = {211, 500}, .label_smoothing = 0.1}),
-          loss(d.normal({4133, 3}), 29, {}),
-          loss(d.floats(Drawn::kScores, {13, 5}), 37, {.cutoffs = {30}})};
+std::vector<LossDraft> large_losses(Draft& d) {
+  return {LossDraft(d, d.normal({301, 19}), 397, {.label_smoothing = 0.1}),
+          LossDraft(d, d.normal({67, 37}), 1061, {.cutoffs = {211, 500}, .label_smoothing = 0.1}),
+          LossDraft(d, d.normal({4133, 3}), 29, {}),
+          LossDraft(d, d.floats(Drawn::kScores, {13, 5}), 37, {.cutoffs = {30}})};
 }
+
+Outputs losses_of(Draft& d, const std::vector<LossDraft>& drafts) {
+  Outputs sums;
+  for (const LossDraft& loss : drafts) {
+    sums.push_back(ops::linear_cross_entropy(d.graph, loss.of, loss.attrs).sum);
+  }
+  return sums;
+}
+
+void mark_steps(Draft& d, const std::vector<LossDraft>& drafts) {
+  using Gradient = LinearLossGradient;
+  Outputs outputs;
+  for (const auto& [of, attrs] : drafts) {
+    const Value step = d.graph.add(
+        kLinearCrossEntropyStep,
+        {of.x, of.table, of.bias, of.clusters, of.cluster_bias, of.labels, d.normal({})}, attrs);
+    const int gradients = of.clusters.valid() ? Gradient::kDclusterBias : Gradient::kDbias;
+    for (int i = 0; i <= LinearLossStep::kFirstGradient + gradients; ++i) {
+      outputs.push_back(step.at(i));
+    }
+  }
+  d.mark(outputs);
+}
+
+}  // namespace
+
+Outputs small_linear_cross_entropy(Draft& d) { return losses_of(d, small_losses(d)); }
+Outputs large_linear_cross_entropy(Draft& d) { return losses_of(d, large_losses(d)); }
+void small_loss_step(Draft& d) { mark_steps(d, small_losses(d)); }
+void large_loss_step(Draft& d) { mark_steps(d, large_losses(d)); }
 
 }  // namespace keel::compare

@@ -9,5 +9,7 @@ Outputs small_multilinear(Draft& d);
 Outputs large_multilinear(Draft& d);
 Outputs small_linear_cross_entropy(Draft& d);
 Outputs large_linear_cross_entropy(Draft& d);
+void small_loss_step(Draft& d);
+void large_loss_step(Draft& d);
 
 }  // namespace keel::compare

@@ -370,6 +370,7 @@ const std::map<std::string_view, BuildOp>& drafts() {
       {"merge_sums", large_columns<draft_merged_sums>},
       {"centred_gradient_sums", large_columns<draft_centred_sums>},
       {"uncentred_gradient_sums", large_columns<draft_uncentred_sums>},
+      {"linear_cross_entropy_step", large_loss_step},
       {"top_k", op_top_k},
       {"put", op_put},
       {"lookup_sum", op_lookup_sum},

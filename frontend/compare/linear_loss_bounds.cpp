@@ -109,10 +109,10 @@ void forward(const JudgedNode& n, NodeBounds& bounds) {
 
 // P of a class: dsum (exp(z - lse) - share - hot), where exp's result is off by its argument's
 // error, and the three numbers are rounded.
-Err gradient_of(const Err& dsum, const Err& z, double lse, double subtracted) {
+Err gradient_of(const Err& dsum, const Err& z, const Err& lse, double subtracted) {
   if (is_excluded(z)) return dsum * Err(-subtracted, 3 * kEps * subtracted + kTiny);
-  const double p = std::exp(z.value - lse);
-  const double of_p = z.error + kEps * (2 * std::abs(z.value - lse) + kExpError + 1);
+  const double distance = z.value - lse.value, p = std::exp(distance);
+  const double of_p = z.error + lse.error + kEps * (2 * std::abs(distance) + kExpError + 1);
   return dsum * Err(p - subtracted, p * std::expm1(of_p) + 3 * kEps * (p + subtracted) + kTiny);
 }
 
@@ -138,15 +138,17 @@ struct GradientSums {
       rows[at * std::size_t(o.width) + std::size_t(f)].add(p, o.x(row, f));
     }
   }
-  void take_row(std::size_t p, std::int64_t row) {
+  // lse_of(p, row, z): of a row whose logits are z.
+  template <class LseOf>
+  void take_row(std::size_t p, std::int64_t row, const Err& dsum, const LseOf& lse_of) {
     const LossPart& part = o.parts[p];
     const double s = o.attrs.label_smoothing;
-    const double lse = o.n.in(In::kLse)[p * std::size_t(o.rows) + std::size_t(row)];
     const std::vector<Err> z = o.logits(part, row);
+    const Err lse = lse_of(p, row, z);
     const std::int64_t hot = o.hot(part, row);
     for (std::int64_t c = 0; c < part.classes(); ++c) {
       const double subtracted = s / double(part.classes()) + (c == hot ? 1 - s : 0);
-      take(part, row, c, gradient_of(o.n.scalar(In::kDsum), z[std::size_t(c)], lse, subtracted));
+      take(part, row, c, gradient_of(dsum, z[std::size_t(c)], lse, subtracted));
     }
   }
 };
@@ -159,19 +161,41 @@ void write_in_double(const std::vector<ProductSum>& sums, Tensor& bound) {
   }
 }
 
-void backward(const JudgedNode& n, NodeBounds& bounds) {
+// The bounds of the gradients, the first of which is output `first`.
+template <class LseOf>
+void gradients(const JudgedNode& n, const Err& dsum, const LseOf& lse_of, NodeBounds& bounds,
+               std::size_t first) {
   const Operands o(n);
   GradientSums sums(o);
   for (std::size_t p = 0; p < o.parts.size(); ++p) {
     for (std::int64_t row = 0; row < o.rows; ++row) {
-      if (o.parts[p].takes(o.label(row))) sums.take_row(p, row);
+      if (o.parts[p].takes(o.label(row))) sums.take_row(p, row, dsum, lse_of);
     }
   }
-  write(sums.dx, bounds[Gradient::kDx]);
-  write(sums.dtable, bounds[Gradient::kDtable]);
-  if (n.has(In::kBias)) write_in_double(sums.dbias, bounds[Gradient::kDbias]);
-  if (n.has(In::kClusters)) write(sums.dclusters, bounds[Gradient::kDclusters]);
-  if (n.has(In::kClusterBias)) write_in_double(sums.dcluster_bias, bounds[Gradient::kDclusterBias]);
+  const auto bound = [&](Gradient::Place place) -> Tensor& { return bounds[first + place]; };
+  write(sums.dx, bound(Gradient::kDx));
+  write(sums.dtable, bound(Gradient::kDtable));
+  if (n.has(In::kBias)) write_in_double(sums.dbias, bound(Gradient::kDbias));
+  if (n.has(In::kClusters)) write(sums.dclusters, bound(Gradient::kDclusters));
+  if (n.has(In::kClusterBias)) write_in_double(sums.dcluster_bias, bound(Gradient::kDclusterBias));
+}
+
+void backward(const JudgedNode& n, NodeBounds& bounds) {
+  const std::size_t rows = std::size_t(n.input(In::kX).shape()[0]);
+  const auto lse_of = [&](std::size_t p, std::int64_t row, const std::vector<Err>&) {
+    return Err(n.in(In::kLse)[p * rows + std::size_t(row)]);
+  };
+  gradients(n, n.scalar(In::kDsum), lse_of, bounds, 0);
+}
+
+// Here lse is computed, too, and is off itself.
+void step(const JudgedNode& n, NodeBounds& bounds) {
+  forward(n, bounds);
+  const auto lse_of = [](std::size_t, std::int64_t, const std::vector<Err>& z) {
+    return log_sum_exp_of(z).rounded();
+  };
+  gradients(n, n.scalar(LinearLossStep::kDsumInput), lse_of, bounds,
+            LinearLossStep::kFirstGradient);
 }
 
 }  // namespace
@@ -180,6 +204,7 @@ void backward(const JudgedNode& n, NodeBounds& bounds) {
 void add_linear_loss_rules(BoundRules& rules) {
   rules["linear_cross_entropy"] = linear_loss::forward;
   rules["linear_cross_entropy_backward"] = linear_loss::backward;
+  rules["linear_cross_entropy_step"] = linear_loss::step;
 }
 
 }  // namespace keel::compare

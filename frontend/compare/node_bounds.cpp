@@ -91,7 +91,8 @@ bool has_general_rule(const Node& node) {
                                                "multilinear_attention",
                                                "multilinear_attention_backward",
                                                "linear_cross_entropy",
-                                               "linear_cross_entropy_backward"};
+                                               "linear_cross_entropy_backward",
+                                               "linear_cross_entropy_step"};
   const bool gives_sums = node.op->outputs == DTypes(DType::kF64);
   return !gives_sums && !kept.contains(node.op->name);
 }

@@ -265,6 +265,7 @@ const std::map<std::string_view, BuildOp>& op_drafts() {
       {"merge_sums", small_columns<draft_merged_sums>},
       {"centred_gradient_sums", small_columns<draft_centred_sums>},
       {"uncentred_gradient_sums", small_columns<draft_uncentred_sums>},
+      {"linear_cross_entropy_step", small_loss_step},
       {"top_k", op_top_k},
       {"put", op_put},
       {"lookup_sum", op_lookup_sum},

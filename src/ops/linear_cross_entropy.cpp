@@ -54,18 +54,32 @@ Types infer(const InferContext& c) {
   return {{dtype, {}}, {dtype, {}}, {dtype, lse_shape(c)}};
 }
 
-Types infer_backward(const InferContext& c) {
-  expect_operands(c);
-  c.expect_shape(In::kLse, "lse", lse_shape(c));
-  c.expect_shape(In::kDsum, "dsum", {});
-  for (int place : {In::kLse, In::kDsum}) {
-    c.expect_dtype(place, input_name(c.op, place), c.dtype(In::kX));
-  }
+void expect_like_x(const InferContext& c, int place, const Shape& shape) {
+  c.expect_shape(place, input_name(c.op, place), shape);
+  c.expect_dtype(place, input_name(c.op, place), c.dtype(In::kX));
+}
+
+Types gradient_types(const InferContext& c) {
   Types gradients;
   for (int place = In::kX; place <= In::kClusterBias; ++place) {
     gradients.push_back(c.has(place) ? c.input(place) : absent_type(c.dtype(In::kX)));
   }
   return gradients;
+}
+
+Types infer_backward(const InferContext& c) {
+  expect_operands(c);
+  expect_like_x(c, In::kLse, lse_shape(c));
+  expect_like_x(c, In::kDsum, {});
+  return gradient_types(c);
+}
+
+Types infer_step(const InferContext& c) {
+  Types types = infer(c);
+  expect_like_x(c, LinearLossStep::kDsumInput, {});
+  const Types gradients = gradient_types(c);
+  types.insert(types.end(), gradients.begin(), gradients.end());
+  return types;
 }
 
 void backward(BackwardContext& c) {
@@ -123,6 +137,10 @@ const OpInfo kLinearCrossEntropyBackward{.name = "linear_cross_entropy_backward"
                                          .inputs = with(kOperands, {"lse", "dsum"}),
                                          .attrs = LinearLossAttrs{},
                                          .infer = infer_backward};
+const OpInfo kLinearCrossEntropyStep{.name = "linear_cross_entropy_step",
+                                     .inputs = with(kOperands, {"dsum"}),
+                                     .attrs = LinearLossAttrs{},
+                                     .infer = infer_step};
 
 namespace ops {
 

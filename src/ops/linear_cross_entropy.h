@@ -17,6 +17,10 @@
 // backward (Exact), from (x, table, bias, clusters, cluster_bias, labels, lse, dsum), with
 // P = dsum (softmax - (1 - s) onehot - s / classes) of each part's rows and classes:
 //     dx = P T    dT = P^T x    db = the sums of P over rows;    outputs in the order of the inputs
+// linear_cross_entropy_step is both at once, for a training that knows dsum before the loss: from
+// (x, table, bias, clusters, cluster_bias, labels, dsum) the three outputs and then the gradients,
+// by the same formulas, with lse as it is saved. A kernel can then keep the logits of some rows until
+// it has their gradient. The pass join_losses makes it; it has no gradient of its own.
 // errors: ranks, types and sizes that do not fit; cut-offs that do not ascend within (0, V);
 // clusters without cut-offs; a gradient that comes in by nll or lse.
 // in place: none.
@@ -35,6 +39,13 @@ struct LinearLossOutput {
 };
 struct LinearLossGradient {
   enum Place : int { kDx, kDtable, kDbias, kDclusters, kDclusterBias };
+};
+
+// The inputs of the step are those of the forward and then dsum; its outputs are those of the
+// forward and then the gradients.
+struct LinearLossStep {
+  static constexpr int kDsumInput = LinearLossInput::kLabels + 1;
+  static constexpr int kFirstGradient = LinearLossOutput::kLse + 1;
 };
 
 struct LinearLossAttrs {
@@ -65,7 +76,7 @@ std::vector<LossPart> loss_parts(const LinearLossAttrs& attrs, std::int64_t voca
 std::int64_t class_of(const LinearLossAttrs& attrs, const LossPart& part, std::int64_t label,
                       std::int64_t vocabulary);
 
-extern const OpInfo kLinearCrossEntropy, kLinearCrossEntropyBackward;
+extern const OpInfo kLinearCrossEntropy, kLinearCrossEntropyBackward, kLinearCrossEntropyStep;
 
 namespace ops {
 

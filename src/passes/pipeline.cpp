@@ -16,6 +16,10 @@ struct Pass {
 std::vector<Pass> passes_of(const PassOptions& options) {
   std::vector<Pass> passes{
       {"fold_constants", fold_constants}, {"merge_products", merge_products}, {"fuse", fuse}};
+  if (options.loss_steps) {
+    passes.push_back(
+        {"join_losses", [&](const Graph& g) { return join_losses(g, options.loss_steps); }});
+  }
   if (options.panels) {
     passes.push_back({"to_panels", [&](const Graph& g) { return to_panels(g, options.panels); }});
   }

@@ -37,9 +37,18 @@ using ChoosePanels = std::function<PanelForm(const Graph&, const Node& product)>
 // rows at every time step. Runs after fuse, for backends that prefer it.
 Graph to_panels(const Graph& graph, const ChoosePanels& choose);
 
+// Whether a linear_cross_entropy shall be computed together with its backward.
+using ChooseLossSteps = std::function<bool(const Graph&, const Node& loss)>;
+
+// Joins a linear_cross_entropy with its backward into one linear_cross_entropy_step where `choose`
+// says so and the gradient of the loss does not depend on the loss, as that of a mean over a known
+// number of words: what that gradient is computed from then moves to before the loss.
+Graph join_losses(const Graph& graph, const ChooseLossSteps& choose);
+
 struct PassOptions {
   bool channels_last = false;  // run to_channels_last after the default passes
   ChoosePanels panels = {};    // if given, run to_panels as well
+  ChooseLossSteps loss_steps = {};  // if given, run join_losses as well
   bool verify_each = true;     // false: verify only before the first pass and after the last
 };
 // Runs all passes. Throws Error{kInternal} if the graph, or the result of a pass,

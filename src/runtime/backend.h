@@ -113,6 +113,8 @@ class Backend {
   // The panels in which a product reads its second factor fastest (src/passes/pipeline.h).
   // Width 0 stands for no panels.
   virtual PanelForm preferred_panels(const NodeContext&) const { return {}; }
+  // Whether a linear_cross_entropy is faster together with its backward (src/passes/pipeline.h).
+  virtual bool prefers_loss_step(const NodeContext&) const { return false; }
   virtual Prepared prepare(const NodeContext& context) = 0;
   // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
   virtual std::unique_ptr<Memory> allocate(std::int64_t bytes) = 0;

@@ -18,8 +18,12 @@ Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each
   const auto panels = [&](const Graph& g, const Node& product) {
     return backend.preferred_panels({g, product});
   };
+  const auto loss_steps = [&](const Graph& g, const Node& loss) {
+    return backend.prefers_loss_step({g, loss});
+  };
   return run_passes(graph, {.channels_last = backend.prefers_channels_last(),
                             .panels = panels,
+                            .loss_steps = loss_steps,
                             .verify_each = verify_each});
 }
 

@@ -172,6 +172,88 @@ TEST_CASE("backend linear_cross_entropy: the loss is NaN where every word is imp
   }
 }
 
+// Runs a case whose loss is joined with its backward, where the backend prefers that.
+Results run_joined(OpCase c) {
+  c.optimize = true;
+  return run_tested(c);
+}
+
+// The gradients of biases are sums in double whose order differs: rounding them may show that.
+void check_joined(const LinearSizes& s, std::int64_t words_used) {
+  const OpCase c = linear_case(s, words_used);
+  const Results pair = run_tested(c), joined = run_joined(linear_case(s, words_used));
+  const std::int64_t clusters = std::ssize(s.attrs.cutoffs);
+  for (const auto& [name, expected] : pair) {
+    CAPTURE(name);
+    const bool is_bias = name == "d3" || (name == "d5" && clusters > 0);
+    check_within(joined.at(name), expected,
+                 [&](std::int64_t e) { return is_bias ? 1e-7 * std::abs(expected.at(e)) : 0.0; });
+  }
+}
+
+TEST_CASE("backend linear_cross_entropy: with its backward in one step, the same numbers") {
+  for_each_target([] {
+    check_joined({1, 1, 1}, 1);
+    check_joined({241, 8, 33}, 33);
+    check_joined({33, 33, 385, {.label_smoothing = 0.1}}, 385);
+    check_joined({60, 9, 230, {.cutoffs = {4, 200, 229}, .label_smoothing = 0.1}}, 230);
+    check_joined({20, 6, 90, {.cutoffs = {30, 60}}}, 60);
+  });
+}
+
+// 240 rows have more than 16 MiB of logits, so that there are three groups of rows.
+TEST_CASE("backend linear_cross_entropy: a step in more than one group of rows") {
+  check_joined({500, 3, 34000, {.label_smoothing = 0.1}}, 34000);
+  OpCase c = linear_case({500, 3, 34000}, 34000);
+  c.optimize = true;
+  check_thread_counts(c);
+}
+
+TEST_CASE("backend linear_cross_entropy: impossible words and wrong labels in a step") {
+  const OpCase masked = masked_case(400, 390);
+  const Results expected = run_reference(masked), got = run_joined(masked_case(400, 390));
+  CHECK(std::isfinite(expected.at("y0").at(0)));
+  for (const auto& [name, value] : expected) {
+    check_within(got.at(name), value, [](auto) { return 1e-5; });
+  }
+  OpCase wrong = linear_case({6, 4, 12}, 12);
+  wrong.inputs[0].as<std::int32_t>()[3] = 12;
+  CHECK(std::isnan(run_joined(std::move(wrong)).at("y0").at(0)));
+}
+
+TEST_CASE("backend linear_cross_entropy: onednn joins up to some 60,000 words") {
+  const auto backend = make_backend(default_backend());
+  for (const std::int64_t words : {10, 60000, 80000}) {
+    Graph g;
+    const Value labels = g.input("labels", {DType::kI32, {256}});
+    int count = 0;
+    const ops::LinearLoss loss = linear_loss_of(g, {256, 4, words}, labels, [&](const Shape& s) {
+      return g.input(fmt::format("in{}", count++), {DType::kF32, s});
+    });
+    g.mark_output("dx", gradient(g, loss.sum, std::vector{g.find_leaf("in0")})[0]);
+    const Graph optimized = optimized_for(*backend, g);
+    int steps = 0;
+    for (int i = 0; i < optimized.size(); ++i) {
+      steps += optimized.node(i).op == &kLinearCrossEntropyStep;
+    }
+    CHECK(steps == (default_backend() == "onednn" && words < 70000));
+  }
+}
+
+TEST_CASE("backend linear_cross_entropy: a step keeps 64 MiB of logits at most") {
+  for (const std::int64_t words : {20000, 268000}) {
+    Graph g;
+    const Value x = g.input("x", {DType::kF32, {4096, 8}});
+    const Value table = g.input("table", {DType::kF32, {words, 8}}), none;
+    const Value labels = g.input("labels", {DType::kI32, {4096}});
+    const Value dsum = g.input("dsum", {DType::kF32, {}});
+    const Value step = g.add(kLinearCrossEntropyStep, {x, table, none, none, none, labels, dsum},
+                             LinearLossAttrs{});
+    const Prepared p = make_backend(default_backend())->prepare({g, g.node(step)});
+    CHECK(p.workspace < (64 + 8) << 20);
+  }
+}
+
 TEST_CASE("backend linear_cross_entropy: CUDA takes at most 16 cut-offs") {
   const auto backend = make_backend(default_backend());
   for (const std::int64_t cutoffs : {16, 17}) {

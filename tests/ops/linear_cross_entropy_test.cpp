@@ -262,5 +262,19 @@ TEST_CASE("linear_cross_entropy_backward: lse and dsum have the type of x") {
                    "lse: expected (1, 4), got (2, 4)");
 }
 
+TEST_CASE("linear_cross_entropy_step: dsum is a number of x's type") {
+  const TensorType x{DType::kF32, {4, 3}}, table{DType::kF32, {9, 3}}, labels{DType::kI32, {4}};
+  const Build build = [](Graph& g, const std::vector<Value>& v) {
+    const Value none;
+    return std::vector{g.add(kLinearCrossEntropyStep, {v[0], v[1], none, none, none, v[2], v[3]},
+                             LinearLossAttrs{})};
+  };
+  const char* op = "linear_cross_entropy_step";
+  check_op_refused({x, table, labels, {DType::kF64, {}}}, build, op,
+                   "dsum: expected f32, got f64");
+  check_op_refused({x, table, labels, {DType::kF32, {4}}}, build, op, "dsum: expected (), got (4)");
+  check_op_refused({x, {DType::kF32, {9, 2}}, labels, {DType::kF32, {}}}, build, op, "table");
+}
+
 }  // namespace
 }  // namespace keel::test

@@ -6,7 +6,6 @@
 
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/linear_loss_plan.h"
-#include "backends/onednn/threads.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/linear_cross_entropy.cpp"
@@ -20,7 +19,7 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-void pack_tile(const LinearLossWork& w, std::size_t task) { pack_classes(w, task); }
+void pack_classes_of(const LinearLossWork& w, std::size_t task) { pack_classes(w, task); }
 
 // Adds exp(z) of n classes, which is 0 for logits of -infinity.
 void take_exps(const float* z, std::size_t n, RowState& state) {
@@ -45,7 +44,7 @@ void take_logits(const LinearLossWork& w, const float* z, std::int64_t hot, RowS
   if (place >= 0 && place < std::int64_t(n)) state.hot = z[place];
 }
 
-void take_rows(const LinearLossWork& w, std::size_t block) {
+void take_logits_of(const LinearLossWork& w, std::size_t block) {
   const RowSpan span(w, block);
   fill_logits(w, span);
   for (std::size_t r = span.first; r < span.first + span.count; ++r) {
@@ -61,29 +60,35 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace keel::onednn {
 
-HWY_EXPORT(pack_tile);
-HWY_EXPORT(take_rows);
+HWY_EXPORT(pack_classes_of);
+HWY_EXPORT(take_logits_of);
+
+void pack_tile(const LinearLossWork& w, std::size_t task) {
+  HWY_DYNAMIC_DISPATCH(pack_classes_of)(w, task);
+}
+void take_rows(const LinearLossWork& w, std::size_t block) {
+  HWY_DYNAMIC_DISPATCH(take_logits_of)(w, block);
+}
+void take_tile(const LinearLossWork& w) {
+  run_tasks(blocks_of(w.tile.count, kWidestPanel), w, pack_tile);
+  run_tasks(blocks_of(w.rows, kRowBlock), w, take_rows);
+}
 
 double RowState::lse() const { return max == -INFINITY ? NAN : max + std::log(sum); }
 
-namespace {
-
-struct Totals {
-  double sum = 0, nll = 0;
-};
-
-// Adds the losses of a part's rows in their order, and saves their lse (rows of all).
-void add_losses(const LinearLossWork& w, const PartRows& rows, float* lse, Totals& totals) {
+void LossTotals::add(const LinearLossWork& w, const std::int32_t* rows, float* lse) {
   const double s = w.plan.attrs.label_smoothing;
-  for (std::size_t r = 0; r < rows.count; ++r) {
+  for (std::size_t r = 0; r < w.rows; ++r) {
     const RowState& state = w.states[r];
-    lse[rows.rows[r]] = float(state.lse());
-    const double surprise = rows.hot[r] < 0 ? NAN : state.lse() - state.hot;
-    totals.nll += surprise;
-    totals.sum += (1 - s) * surprise;
-    if (s > 0) totals.sum += s * (state.lse() - state.of_logits / double(w.part->classes()));
+    lse[rows[r]] = float(state.lse());
+    const double surprise = w.hot[r] < 0 ? NAN : state.lse() - state.hot;
+    nll += surprise;
+    sum += (1 - s) * surprise;
+    if (s > 0) sum += s * (state.lse() - state.of_logits / double(w.part->classes()));
   }
 }
+
+namespace {
 
 struct ForwardParts {
   PartRows rows;
@@ -108,7 +113,7 @@ void forward(const Binding& b, const LinearLossPlan& plan) {
   ForwardParts parts(w, b.workspace);
   float* const lse = b.outputs[Out::kLse].as<float>();
   std::fill_n(lse, plan.parts.size() * plan.rows, 0.0f);
-  Totals totals;
+  LossTotals totals;
   for (std::size_t p = 0; p < plan.parts.size(); ++p) {
     w.part = &plan.parts[p];
     parts.rows.list(plan, *w.part, b.inputs[In::kLabels].as<std::int32_t>());
@@ -116,15 +121,8 @@ void forward(const Binding& b, const LinearLossPlan& plan) {
     if (w.rows == 0) continue;
     w.x = gather_rows(plan, parts.rows, b.inputs[In::kX].as<float>(), parts.x);
     std::fill_n(w.states, w.rows, RowState{});
-    each_tile(w, b, [&] {
-      parallel_blocks(std::int64_t(blocks_of(w.tile.count, kWidestPanel)), [&](std::int64_t task) {
-        HWY_DYNAMIC_DISPATCH(pack_tile)(w, std::size_t(task));
-      });
-      parallel_blocks(std::int64_t(blocks_of(w.rows, kRowBlock)), [&](std::int64_t block) {
-        HWY_DYNAMIC_DISPATCH(take_rows)(w, std::size_t(block));
-      });
-    });
-    add_losses(w, parts.rows, lse + p * plan.rows, totals);
+    each_tile(w, b, [&] { take_tile(w); });
+    totals.add(w, parts.rows.rows, lse + p * plan.rows);
   }
   *b.outputs[Out::kSum].as<float>() = float(totals.sum);
   *b.outputs[Out::kNll].as<float>() = float(totals.nll);

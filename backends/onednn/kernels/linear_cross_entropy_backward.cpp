@@ -7,7 +7,6 @@
 #include "backends/onednn/kernels/loss_kernels.h"
 #include "backends/onednn/kernels/reduce_kernels.h"
 #include "backends/onednn/linear_loss_plan.h"
-#include "backends/onednn/threads.h"
 #include "src/ops/linear_cross_entropy.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -22,7 +21,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void pack_both(const LinearLossWork& w, std::size_t task) {
-  pack_classes(w, task);
+  if (!w.has_logits) pack_classes(w, task);
   const std::size_t width = w.plan.width, panels = panels_of(width);
   const std::size_t tasks = blocks_of(w.tile.count, kWidestPanel);
   for (std::size_t panel = task; panel < panels; panel += tasks) {
@@ -31,7 +30,7 @@ void pack_both(const LinearLossWork& w, std::size_t task) {
   }
 }
 
-void pack_chunk(const LinearLossWork& w, std::size_t chunk) {
+void pack_rows_of(const LinearLossWork& w, std::size_t chunk) {
   const std::size_t width = w.plan.width, first = chunk * kChunk;
   float* const to = w.x_panels + chunk * panel_floats(kChunk, width);
   for (std::size_t panel = 0; panel < panels_of(width); ++panel) {
@@ -41,11 +40,11 @@ void pack_chunk(const LinearLossWork& w, std::size_t chunk) {
 }
 
 // P of a task's rows, which takes the place of the logits, and dx += P T.
-void differentiate_rows(const LinearLossWork& w, std::size_t block) {
+void take_gradients(const LinearLossWork& w, std::size_t block) {
   const RowSpan span(w, block);
   const double s = w.plan.attrs.label_smoothing;
   const float share = float(s / double(w.part->classes())), own = float((1 - s) * w.gradient);
-  fill_logits(w, span);
+  if (!w.has_logits) fill_logits(w, span);
   for (std::size_t r = span.first; r < span.first + span.count; ++r) {
     float* const p = w.z + r * kTileRow;
     softmax_gradient_row(p, p, std::int64_t(w.tile.count), {w.lse[r], share, w.gradient});
@@ -65,8 +64,8 @@ void differentiate_rows(const LinearLossWork& w, std::size_t block) {
                    true});
 }
 
-// dT = P^T x for a task's classes and columns.
-void differentiate_classes(const LinearLossWork& w, std::size_t task) {
+// dT = P^T x for a task's classes and columns, or dT += P^T x.
+void add_class_gradients(const LinearLossWork& w, std::size_t task) {
   const std::size_t width = w.plan.width, strips = blocks_of(width, kColumnBlock);
   const std::size_t first = task / strips * kClassBlock, column = task % strips * kColumnBlock;
   for (std::size_t row = 0; row < w.rows; row += kChunk) {
@@ -79,7 +78,7 @@ void differentiate_classes(const LinearLossWork& w, std::size_t task) {
                      w.x_panels + row / kChunk * panel_floats(kChunk, width),
                      count,
                      {w.tile.drows + first * width, width},
-                     row > 0});
+                     row > 0 || w.adds_rows});
   }
 }
 
@@ -92,9 +91,48 @@ HWY_AFTER_NAMESPACE();
 namespace keel::onednn {
 
 HWY_EXPORT(pack_both);
-HWY_EXPORT(pack_chunk);
-HWY_EXPORT(differentiate_rows);
-HWY_EXPORT(differentiate_classes);
+HWY_EXPORT(pack_rows_of);
+HWY_EXPORT(take_gradients);
+HWY_EXPORT(add_class_gradients);
+
+void pack_gradient(const LinearLossWork& w, std::size_t task) {
+  HWY_DYNAMIC_DISPATCH(pack_both)(w, task);
+}
+void pack_chunk(const LinearLossWork& w, std::size_t chunk) {
+  HWY_DYNAMIC_DISPATCH(pack_rows_of)(w, chunk);
+}
+void differentiate_rows(const LinearLossWork& w, std::size_t block) {
+  HWY_DYNAMIC_DISPATCH(take_gradients)(w, block);
+}
+void differentiate_classes(const LinearLossWork& w, std::size_t task) {
+  HWY_DYNAMIC_DISPATCH(add_class_gradients)(w, task);
+}
+void differentiate_tile(const LinearLossWork& w) {
+  run_tasks(blocks_of(w.tile.count, kWidestPanel), w, pack_gradient);
+  run_tasks(blocks_of(w.rows, kRowBlock), w, differentiate_rows);
+  run_tasks(blocks_of(w.tile.count, kClassBlock) * blocks_of(w.plan.width, kColumnBlock), w,
+            differentiate_classes);
+}
+
+void place_gradients(LinearLossWork& w, std::span<const TensorRef> gradients) {
+  using Out = LinearLossGradient;
+  const std::size_t words = std::size_t(w.part->words());
+  const bool is_words = w.tile.first < words;
+  const std::size_t at =
+      is_words ? std::size_t(w.part->first) + w.tile.first : w.tile.first - words;
+  const TensorRef& rows = gradients[is_words ? Out::kDtable : Out::kDclusters];
+  const TensorRef& bias = gradients[is_words ? Out::kDbias : Out::kDclusterBias];
+  w.tile.drows = rows.as<float>() + at * w.plan.width;
+  w.tile.dbias = bias ? bias.as<float>() + at : nullptr;
+}
+
+void scatter_rows(const LinearLossWork& w, const std::int32_t* rows, const float* of_part,
+                  float* dx) {
+  for (std::size_t r = 0; r < w.rows; ++r) {
+    float* const to = dx + std::size_t(rows[r]) * w.plan.width;
+    for (std::size_t c = 0; c < w.plan.width; ++c) to[c] += of_part[r * w.plan.width + c];
+  }
+}
 
 namespace {
 
@@ -121,36 +159,8 @@ struct BackwardParts {
   }
 };
 
-template <class Task>
-void run_tasks(std::size_t count, const Task& task) {
-  if (count > 0) {
-    parallel_blocks(std::int64_t(count), [&](std::int64_t i) { task(std::size_t(i)); });
-  }
-}
-
-// Where the gradients of the tile belong.
-void place_gradients(LinearLossWork& w, const Binding& b) {
-  const std::size_t words = std::size_t(w.part->words());
-  const bool is_words = w.tile.first < words;
-  const std::size_t at =
-      is_words ? std::size_t(w.part->first) + w.tile.first : w.tile.first - words;
-  const TensorRef& rows = b.outputs[is_words ? Out::kDtable : Out::kDclusters];
-  const TensorRef& bias = b.outputs[is_words ? Out::kDbias : Out::kDclusterBias];
-  w.tile.drows = rows.as<float>() + at * w.plan.width;
-  w.tile.dbias = bias ? bias.as<float>() + at : nullptr;
-}
-
 void run_tile(const LinearLossWork& w, double* sums) {
-  const std::size_t width = w.plan.width;
-  run_tasks(blocks_of(w.tile.count, kWidestPanel), [&](std::size_t task) {
-    HWY_DYNAMIC_DISPATCH(pack_both)(w, task);
-  });
-  run_tasks(blocks_of(w.rows, kRowBlock), [&](std::size_t block) {
-    HWY_DYNAMIC_DISPATCH(differentiate_rows)(w, block);
-  });
-  run_tasks(blocks_of(w.tile.count, kClassBlock) * blocks_of(width, kColumnBlock),
-            [&](std::size_t task) { HWY_DYNAMIC_DISPATCH(differentiate_classes)
-                                    (w, task); });
+  differentiate_tile(w);
   if (w.tile.dbias == nullptr) return;
   reduce_columns(Reduction::kSum,
                  {w.z, std::int64_t(w.rows), std::int64_t(w.tile.count), std::int64_t(kTileRow)},
@@ -168,17 +178,7 @@ void begin_part(LinearLossWork& w, BackwardParts& parts, const Binding& b, std::
   for (std::size_t r = 0; r < w.rows; ++r) parts.lse[r] = lse[parts.rows.rows[r]];
   w.lse = parts.lse, w.dx = parts.dx;
   std::fill_n(w.dx, w.rows * plan.width, 0.0f);
-  run_tasks(blocks_of(w.rows, kChunk), [&](std::size_t chunk) {
-    HWY_DYNAMIC_DISPATCH(pack_chunk)(w, chunk);
-  });
-}
-
-// dx of the part is added to that of all rows.
-void end_part(const LinearLossWork& w, const PartRows& rows, float* dx) {
-  for (std::size_t r = 0; r < rows.count; ++r) {
-    float* const to = dx + std::size_t(rows.rows[r]) * w.plan.width;
-    for (std::size_t c = 0; c < w.plan.width; ++c) to[c] += w.dx[r * w.plan.width + c];
-  }
+  run_tasks(blocks_of(w.rows, kChunk), w, pack_chunk);
 }
 
 void backward(const Binding& b, const LinearLossPlan& plan) {
@@ -193,10 +193,10 @@ void backward(const Binding& b, const LinearLossPlan& plan) {
     begin_part(w, parts, b, p);
     if (w.rows == 0) continue;
     each_tile(w, b, [&] {
-      place_gradients(w, b);
+      place_gradients(w, b.outputs);
       run_tile(w, parts.sums);
     });
-    end_part(w, parts.rows, b.outputs[Out::kDx].as<float>());
+    scatter_rows(w, parts.rows.rows, w.dx, b.outputs[Out::kDx].as<float>());
   }
 }
 

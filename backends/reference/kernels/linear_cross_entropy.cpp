@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "backends/linear_loss_step.h"
 #include "backends/reference/kernels/kernels.h"
 
 namespace keel::reference {
@@ -118,6 +119,10 @@ Prepared prepare_linear_cross_entropy(const NodeContext& context) {
 Prepared prepare_linear_cross_entropy_backward(const NodeContext& context) {
   const auto attrs = context.attrs<LinearLossAttrs>();
   return kernel_of([=](const Binding& b) { backward({b, attrs}); });
+}
+Prepared prepare_linear_cross_entropy_step(const NodeContext& context) {
+  return one_after_the_other(prepare_linear_cross_entropy(context),
+                             prepare_linear_cross_entropy_backward(context));
 }
 
 }  // namespace keel::reference

@@ -27,6 +27,18 @@ void build_two_words(GivenGraph& d) {
       {2});
 }
 
+// Two words, with the loss and its gradients from one node.
+void build_two_words_step(GivenGraph& d) {
+  const Value x = d.floats({1, 1}, {2}), table = d.floats({2, 1}, {3, 3});
+  const Value bias = d.floats({2}, {1, 1}), label = d.ints({1}, {0}), none;
+  const Value step =
+      d.g.add(kLinearCrossEntropyStep, {x, table, bias, none, none, label, d.state({}, {2})},
+              LinearLossAttrs{});
+  for (int port = 0; port <= LinearLossStep::kFirstGradient + LinearLossGradient::kDbias; ++port) {
+    d.g.mark_output(fmt::format("out{}", port), step.at(port));
+  }
+}
+
 // As two words, but for a third one that its bias excludes: nothing changes for the others.
 void build_excluded_word(GivenGraph& d) {
   const Value x = d.floats({1, 1}, {2}), table = d.floats({3, 1}, {3, 3, 3});
@@ -52,16 +64,16 @@ HandCase products_case() {
 }
 
 // Bounds of two words with the logit 7: of the losses, of lse, and of P of the label and of the
-// other one.
+// other one, which read a given lse or one that is off itself.
 struct TwoWords {
   double of_loss, of_lse, label, other;
 
-  TwoWords() {
+  explicit TwoWords(bool lse_is_given = true) {
     const double log2 = std::log(2.0), of_z = 5 * 6 + 7;
     const double of_exp = of_z + 5.4;
     of_lse = of_exp + 7 + log2, of_loss = of_exp + of_z + 2 * log2;
     // P = 2 (1/2 - 1) of the label, whose numbers are 1/2 and 1, and 2 * 1/2.
-    const double of_p = 0.5 * (of_z + 2 * log2 + 4.4);
+    const double of_p = 0.5 * (of_z + (lse_is_given ? 0 : of_lse) + 2 * log2 + 4.4);
     label = 2 * (of_p + 3 * 1.5) + 1, other = 2 * (of_p + 3 * 0.5) + 1;
   }
   double of_dx() const { return 1.05 * 3 * (label + other) + 2 * 6 + 2 * 6; }
@@ -80,6 +92,19 @@ HandCase two_words_case() {
            {"linear_cross_entropy_backward", 2, {w.label + 1, w.other + 1}}}};
 }
 
+HandCase two_words_step_case() {
+  const TwoWords w(false);
+  return {build_two_words_step,
+          {{"linear_cross_entropy_step", 0, {w.of_loss}},
+           {"linear_cross_entropy_step", 1, {w.of_loss}},
+           {"linear_cross_entropy_step", 2, {w.of_lse}},
+           {"linear_cross_entropy_step", 3, {w.of_dx()}},
+           {"linear_cross_entropy_step",
+            4,
+            {1.05 * 2 * w.label + 5 * 2, 1.05 * 2 * w.other + 5 * 2}},
+           {"linear_cross_entropy_step", 5, {w.label + 1, w.other + 1}}}};
+}
+
 HandCase excluded_word_case() {
   const TwoWords w;
   return {build_excluded_word,
@@ -93,7 +118,8 @@ HandCase excluded_word_case() {
 }  // namespace
 
 const std::vector<HandCase>& language_hand_cases() {
-  static const std::vector<HandCase> cases{products_case(), two_words_case(), excluded_word_case()};
+  static const std::vector<HandCase> cases{products_case(), two_words_case(), two_words_step_case(),
+                                           excluded_word_case()};
   return cases;
 }
 
