@@ -102,11 +102,11 @@ void scatter_rows(const LinearLossWork& w, const std::int32_t* rows, const float
                   float* dx);
 
 // The tasks of a tile, each for a block of its classes or rows.
-void pack_tile(const LinearLossWork& w, std::size_t task);       // for logits
-void take_rows(const LinearLossWork& w, std::size_t block);      // logits, and states of rows
-void pack_gradient(const LinearLossWork& w, std::size_t task);   // for logits and gradients
-void pack_chunk(const LinearLossWork& w, std::size_t chunk);     // x, once a part
-void differentiate_rows(const LinearLossWork& w, std::size_t block);     // P, dx += P T
+void pack_tile(const LinearLossWork& w, std::size_t task);            // for logits
+void take_rows(const LinearLossWork& w, std::size_t block);           // logits, and states of rows
+void pack_gradient(const LinearLossWork& w, std::size_t task);        // for logits and gradients
+void pack_chunk(const LinearLossWork& w, std::size_t chunk);          // x, once a part
+void differentiate_rows(const LinearLossWork& w, std::size_t block);  // P, dx += P T
 void differentiate_classes(const LinearLossWork& w, std::size_t task);  // dT = P^T x
 
 // The rows of a part in their order, and the class of each.

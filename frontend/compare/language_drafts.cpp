@@ -35,8 +35,7 @@ struct LossDraft {
   ops::LinearLossOperands of;
   LinearLossAttrs attrs;
 
-  LossDraft(Draft& d, Value x, std::int64_t words, LinearLossAttrs with)
-      : attrs(std::move(with)) {
+  LossDraft(Draft& d, Value x, std::int64_t words, LinearLossAttrs with) : attrs(std::move(with)) {
     const Shape& shape = d.graph.shape(x);
     const std::int64_t clusters = std::ssize(attrs.cutoffs);
     of = {.x = x,

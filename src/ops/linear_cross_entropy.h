@@ -19,8 +19,8 @@
 //     dx = P T    dT = P^T x    db = the sums of P over rows;    outputs in the order of the inputs
 // linear_cross_entropy_step is both at once, for a training that knows dsum before the loss: from
 // (x, table, bias, clusters, cluster_bias, labels, dsum) the three outputs and then the gradients,
-// by the same formulas, with lse as it is saved. A kernel can then keep the logits of some rows until
-// it has their gradient. The pass join_losses makes it; it has no gradient of its own.
+// by the same formulas, with lse as it is saved. A kernel can then keep the logits of some rows
+// until it has their gradient. The pass join_losses makes it; it has no gradient of its own.
 // errors: ranks, types and sizes that do not fit; cut-offs that do not ascend within (0, V);
 // clusters without cut-offs; a gradient that comes in by nll or lse.
 // in place: none.

@@ -11,7 +11,6 @@
 namespace keel {
 namespace {
 
-
 class LossJoiner {
  public:
   LossJoiner(const Graph& source, const ChooseLossSteps& choose)
@@ -40,7 +39,8 @@ class LossJoiner {
 
   void find_loss_of(int backward) {
     const Node& node = source().node(backward);
-    const Value lse = node.inputs[LinearLossInput::kLse], dsum = node.inputs[LinearLossInput::kDsum];
+    const Value lse = node.inputs[LinearLossInput::kLse],
+                dsum = node.inputs[LinearLossInput::kDsum];
     const int loss = lse.node;
     if (!is_forward_of(loss, node) || uses_[lse] != 1) return;
     std::set<int> early;
@@ -56,8 +56,8 @@ class LossJoiner {
            node.attrs.text() == backward.attrs.text();
   }
 
-  // Lists what a value depends on among the nodes after the loss. False if the loss is one of them,
-  // or another loss's gradients, which may not exist by themselves.
+  // Lists what a value depends on among the nodes after the loss. False if the loss is one of
+  // them, or another loss's gradients, which may not exist by themselves.
   bool find_early(int loss, Value of, std::set<int>& early) const {
     std::vector<Value> left{of};
     while (!left.empty()) {

@@ -46,10 +46,10 @@ using ChooseLossSteps = std::function<bool(const Graph&, const Node& loss)>;
 Graph join_losses(const Graph& graph, const ChooseLossSteps& choose);
 
 struct PassOptions {
-  bool channels_last = false;  // run to_channels_last after the default passes
-  ChoosePanels panels = {};    // if given, run to_panels as well
+  bool channels_last = false;       // run to_channels_last after the default passes
+  ChoosePanels panels = {};         // if given, run to_panels as well
   ChooseLossSteps loss_steps = {};  // if given, run join_losses as well
-  bool verify_each = true;     // false: verify only before the first pass and after the last
+  bool verify_each = true;          // false: verify only before the first pass and after the last
 };
 // Runs all passes. Throws Error{kInternal} if the graph, or the result of a pass,
 // breaks a rule of verify().

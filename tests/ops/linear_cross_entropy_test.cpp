@@ -270,8 +270,7 @@ TEST_CASE("linear_cross_entropy_step: dsum is a number of x's type") {
                              LinearLossAttrs{})};
   };
   const char* op = "linear_cross_entropy_step";
-  check_op_refused({x, table, labels, {DType::kF64, {}}}, build, op,
-                   "dsum: expected f32, got f64");
+  check_op_refused({x, table, labels, {DType::kF64, {}}}, build, op, "dsum: expected f32, got f64");
   check_op_refused({x, table, labels, {DType::kF32, {4}}}, build, op, "dsum: expected (), got (4)");
   check_op_refused({x, {DType::kF32, {9, 2}}, labels, {DType::kF32, {}}}, build, op, "table");
 }

@@ -45,9 +45,8 @@ struct LossGraph : FedGraph {
     CHECK(count(after, kLinearCrossEntropyBackward) ==
           count(g, kLinearCrossEntropyBackward) - expected);
     CHECK(count(after, kLinearCrossEntropy) == count(g, kLinearCrossEntropy) - expected);
-    check_results(g, after, feeds, [](const Tensor& before, const Tensor& got) {
-      check_close(got, before, 0);
-    });
+    check_results(g, after, feeds,
+                  [](const Tensor& before, const Tensor& got) { check_close(got, before, 0); });
   }
 };
 
@@ -86,9 +85,9 @@ TEST_CASE("join_losses: a backward with other labels, or a reader of lse, keeps 
   LossGraph d;
   const Value loss = d.loss(d.labels()), lse = loss.at(LinearLossOutput::kLse), none;
   const Value one = d.g.constant(Tensor::of<double>({}, {1}));
-  const Value other = d.g.add(kLinearCrossEntropyBackward,
-                              {d.x, d.table, none, none, none, d.labels(), lse, one},
-                              LinearLossAttrs{});
+  const Value other =
+      d.g.add(kLinearCrossEntropyBackward, {d.x, d.table, none, none, none, d.labels(), lse, one},
+              LinearLossAttrs{});
   d.g.mark_output("dx", other);
   d.check_steps(0);
   LossGraph read;

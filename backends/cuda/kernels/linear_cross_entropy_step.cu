@@ -1,6 +1,6 @@
 // A loss and its gradients, one after the other.
 #include "backends/cuda/kernels/kernels.h"
-#include "backends/linear_loss_step.h"
+#include "src/runtime/loss_step.h"
 
 namespace keel::cuda {
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <ranges>
 
-#include "backends/linear_loss_step.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/reduce_kernels.h"
 #include "backends/onednn/linear_loss_plan.h"
 #include "backends/onednn/threads.h"
+#include "src/runtime/loss_step.h"
 
 namespace keel::onednn {
 namespace {
@@ -36,7 +36,8 @@ std::size_t rows_at_a_time(const LinearLossPlan& plan) {
 
 struct StepParts {
   PartRows rows;
-  float *x, *dx, *z, *lse;  // of the rows of a part; of those that are taken together, by tiles
+  float *x, *dx;   // of the rows of a part
+  float *z, *lse;  // of those that are taken together; z by tiles
   RowState* states;
   double *sums, *dbias;  // of the columns of a tile; of a part
   WorkspaceParts parts;
@@ -49,7 +50,8 @@ struct StepParts {
     x = parts.floats(plan.rows * plan.width), dx = parts.floats(plan.rows * plan.width);
     z = parts.floats(most_tiles(plan) * together * kTileRow), lse = parts.floats(together);
     states = parts.take<RowState>(together);
-    sums = parts.take<double>(kTileClasses), dbias = parts.take<double>(most_tiles(plan) * kTileClasses);
+    sums = parts.take<double>(kTileClasses);
+    dbias = parts.take<double>(most_tiles(plan) * kTileClasses);
     w.columns = parts.floats(panel_floats(plan.width, kTileClasses));
     w.words = parts.floats(panel_floats(kTileClasses, plan.width));
     w.x_panels = parts.floats(together / kChunk * panel_floats(kChunk, plan.width));
@@ -129,10 +131,10 @@ class Step {
   }
 
   void add_bias_gradient(bool are_last) {
-    reduce_columns(Reduction::kSum,
-                   {w_.z, std::int64_t(w_.rows), std::int64_t(w_.tile.count),
-                    std::int64_t(kTileRow)},
-                   parts_.sums);
+    reduce_columns(
+        Reduction::kSum,
+        {w_.z, std::int64_t(w_.rows), std::int64_t(w_.tile.count), std::int64_t(kTileRow)},
+        parts_.sums);
     double* const total = parts_.dbias + w_.tile.first;
     for (std::size_t c = 0; c < w_.tile.count; ++c) total[c] += parts_.sums[c];
     if (are_last) std::copy_n(total, w_.tile.count, w_.tile.dbias);

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "backends/linear_loss_step.h"
 #include "backends/reference/kernels/kernels.h"
+#include "src/runtime/loss_step.h"
 
 namespace keel::reference {
 namespace {

@@ -94,15 +94,14 @@ HandCase two_words_case() {
 
 HandCase two_words_step_case() {
   const TwoWords w(false);
-  return {build_two_words_step,
-          {{"linear_cross_entropy_step", 0, {w.of_loss}},
-           {"linear_cross_entropy_step", 1, {w.of_loss}},
-           {"linear_cross_entropy_step", 2, {w.of_lse}},
-           {"linear_cross_entropy_step", 3, {w.of_dx()}},
-           {"linear_cross_entropy_step",
-            4,
-            {1.05 * 2 * w.label + 5 * 2, 1.05 * 2 * w.other + 5 * 2}},
-           {"linear_cross_entropy_step", 5, {w.label + 1, w.other + 1}}}};
+  return {
+      build_two_words_step,
+      {{"linear_cross_entropy_step", 0, {w.of_loss}},
+       {"linear_cross_entropy_step", 1, {w.of_loss}},
+       {"linear_cross_entropy_step", 2, {w.of_lse}},
+       {"linear_cross_entropy_step", 3, {w.of_dx()}},
+       {"linear_cross_entropy_step", 4, {1.05 * 2 * w.label + 5 * 2, 1.05 * 2 * w.other + 5 * 2}},
+       {"linear_cross_entropy_step", 5, {w.label + 1, w.other + 1}}}};
 }
 
 HandCase excluded_word_case() {
