@@ -37,19 +37,18 @@ using Owned = std::unique_ptr<std::remove_pointer_t<T>, cublasStatus_t (*)(T)>;
 
 using Layout = Owned<cublasLtMatrixLayout_t>;
 
-// A batch of row-major (rows, columns) matrices, `stride` elements apart.
+// A batch of row-major (rows, columns) matrices, `stride` elements apart. cuBLASLt knows them by
+// columns, as their transposes: only of such results does it take a bias.
 Layout make_layout(std::int64_t rows, std::int64_t columns, std::int64_t batch,
                    std::int64_t stride) {
   cublasLtMatrixLayout_t layout = nullptr;
   const auto row = static_cast<std::uint64_t>(rows), column = static_cast<std::uint64_t>(columns);
-  KEEL_CUBLAS(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, row, column, columns));
+  KEEL_CUBLAS(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, column, row, columns));
   Layout owned(layout, cublasLtMatrixLayoutDestroy);
-  const auto order = CUBLASLT_ORDER_ROW;
   const auto count = static_cast<std::int32_t>(batch);
   const auto set = [&](cublasLtMatrixLayoutAttribute_t what, const auto& value) {
     KEEL_CUBLAS(cublasLtMatrixLayoutSetAttribute(layout, what, &value, sizeof value));
   };
-  set(CUBLASLT_MATRIX_LAYOUT_ORDER, order);
   set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count);
   set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride);
   return owned;
@@ -61,8 +60,18 @@ Layout make_factor(std::int64_t rows, std::int64_t columns, bool transposed, std
                     : make_layout(rows, columns, batch, stride);
 }
 
-// y (rows, n) += bias, then ReLU if asked for. cuBLASLt's own epilogues want column-major results,
-// and its ReLU turns NaN into 0.
+// One product where a batch shares b and its rows of a lie one after the other.
+MatmulSizes folded(const Product& product) {
+  MatmulSizes sizes = product.sizes;
+  if (sizes.shared_b && !product.transpose_a) {
+    sizes.m *= sizes.batch;
+    sizes.batch = 1;
+  }
+  return sizes;
+}
+
+// y (rows, n) += bias, if there is one, then ReLU if asked for. cuBLASLt adds the bias of a product
+// itself, but its ReLU turns NaN into 0.
 __global__ void finish_rows(Global<float> y, Global<const float> bias, std::int64_t n, bool relu) {
   for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
     const float value = y[e] + bias.get(e % n, 0);
@@ -80,43 +89,43 @@ void* aligned_workspace(void* memory) {
 // One product, prepared: what to multiply and by which algorithm.
 class Plan {
  public:
-  explicit Plan(const Product& product) : product_(product) {
-    const auto [batch, m, k, n, shared_b] = product.sizes;
+  explicit Plan(const Product& product) : product_(product), sizes_(folded(product)) {
+    const auto [batch, m, k, n, shared_b] = sizes_;
     if (is_empty()) return;
     a_ = make_factor(m, k, product.transpose_a, batch, m * k);
     b_ = make_factor(k, n, product.transpose_b, batch, shared_b ? 0 : k * n);
     y_ = make_layout(m, n, batch, m * n);
-    set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, product.transpose_a);
-    set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, product.transpose_b);
+    // The transpose of y is that of b times that of a.
+    set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, product.transpose_b);
+    set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, product.transpose_a);
+    if (product.has_bias) describe(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     choose();
   }
 
   void run(const ProductData& data) const {
-    const auto [batch, m, k, n, shared_b] = product_.sizes;
+    const auto [batch, m, k, n, shared_b] = sizes_;
     if (batch * m * n == 0) return;
-    const float one = 1, zero = 0;
+    const bool lacks_bias = is_empty() && product_.has_bias;
     if (is_empty()) {
       KEEL_CUDA_CALL(cudaMemsetAsync(data.y, 0, std::size_t(batch * m * n) * sizeof(float),
                                      current_device().stream()));
     } else {
-      KEEL_CUBLAS(cublasLtMatmul(handle(), description_.get(), &one, data.a, a_.get(), data.b,
-                                 b_.get(), &zero, data.y, y_.get(), data.y, y_.get(), &algorithm_,
-                                 aligned_workspace(data.workspace), kUsedWorkspace,
-                                 current_device().stream()));
+      multiply(data);
     }
-    if (!data.bias && !product_.relu) return;
+    if (!lacks_bias && !product_.relu) return;
     const Global<float> y(data.y, batch * m * n);
     launch(finish_rows, one_thread_each(y.size()), y,
-           Global<const float>(data.bias, data.bias ? n : 0), n, product_.relu);
+           lacks_bias ? Global<const float>(data.bias, n) : Global<const float>(), n,
+           product_.relu);
   }
 
  private:
   bool is_empty() const {
-    const MatmulSizes& s = product_.sizes;
+    const MatmulSizes& s = sizes_;
     return s.batch * s.m * s.n * s.k == 0;
   }
 
-  static Owned<cublasLtMatmulDesc_t> describe() {
+  static Owned<cublasLtMatmulDesc_t> make_description() {
     cublasLtMatmulDesc_t made = nullptr;
     const auto compute =
         current_device().tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -124,10 +133,22 @@ class Plan {
     return {made, cublasLtMatmulDescDestroy};
   }
 
-  void set_transpose(cublasLtMatmulDescAttributes_t which, bool transposed) {
-    const cublasOperation_t operation = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    KEEL_CUBLAS(
-        cublasLtMatmulDescSetAttribute(description_.get(), which, &operation, sizeof operation));
+  template <class T>
+  void describe(cublasLtMatmulDescAttributes_t what, const T& value) const {
+    KEEL_CUBLAS(cublasLtMatmulDescSetAttribute(description_.get(), what, &value, sizeof value));
+  }
+
+  void set_transpose(cublasLtMatmulDescAttributes_t which, bool transposed) const {
+    describe(which, transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  }
+
+  void multiply(const ProductData& data) const {
+    const float one = 1, zero = 0;
+    if (product_.has_bias) describe(CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
+    KEEL_CUBLAS(cublasLtMatmul(handle(), description_.get(), &one, data.b, b_.get(), data.a,
+                               a_.get(), &zero, data.y, y_.get(), data.y, y_.get(), &algorithm_,
+                               aligned_workspace(data.workspace), kUsedWorkspace,
+                               current_device().stream()));
   }
 
   void choose() {
@@ -145,15 +166,16 @@ class Plan {
     }
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
-    KEEL_CUBLAS(cublasLtMatmulAlgoGetHeuristic(handle(), description_.get(), a_.get(), b_.get(),
+    KEEL_CUBLAS(cublasLtMatmulAlgoGetHeuristic(handle(), description_.get(), b_.get(), a_.get(),
                                                y_.get(), y_.get(), made, 1, &best, &found));
     check(found > 0, ErrorKind::kCheckFailed, "[cuda] cuBLASLt has no algorithm for {} x {} x {}",
-          product_.sizes.m, product_.sizes.k, product_.sizes.n);
+          sizes_.m, sizes_.k, sizes_.n);
     algorithm_ = best.algo;
   }
 
   Product product_;
-  Owned<cublasLtMatmulDesc_t> description_ = describe();
+  MatmulSizes sizes_;
+  Owned<cublasLtMatmulDesc_t> description_ = make_description();
   Layout a_{nullptr, cublasLtMatrixLayoutDestroy}, b_{nullptr, cublasLtMatrixLayoutDestroy},
       y_{nullptr, cublasLtMatrixLayoutDestroy};
   cublasLtMatmulAlgo_t algorithm_{};

@@ -1,14 +1,11 @@
 // Bits: logic, shifts, fields.
 #include <bit>
 
+#include "tests/ptx/integers.h"
 #include "tests/ptx/lane_op.h"
 
 namespace keel::ptx {
 namespace {
-
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 
 template <class T>
 void add_logic(Forms& forms, const std::string& type) {

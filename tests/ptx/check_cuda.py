@@ -36,9 +36,8 @@ def run(command, build, **environment):
 
 
 def compare(build, program, edge, *words):
-    """What is wrong with one `keel compare`, or nothing. `edge` says by how many units in the
-    last place approximate results are off. The bounds of `keel compare` hold with 1 and -1; CUDA's
-    guide gives expf 2 in all, of which its other roundings take about one."""
+    """What is wrong with one `keel compare`, or nothing. `edge`: low or high, the end of the
+    interval in which an approximate instruction's result may lie."""
     start = time.monotonic()
     code, text = run([build / program, "compare", *words, "--backends", "cuda"], build,
                      KEEL_PTX_APPROXIMATION=edge)
@@ -49,13 +48,13 @@ def compare(build, program, edge, *words):
 
 
 def test_faults(build, tests):
-    """Runs the chosen test cases."""
+    """Runs the chosen test cases, after every kernel of the program was decoded."""
     listed = run([build / tests, "--list-test-cases"], build)[1].splitlines()
     for one in CHOSEN:
         if not fnmatch.filter(listed, one):
             yield f"{tests} has no test case {one}"
     pattern = "--test-case=" + ",".join(CHOSEN)
-    code, text = run([build / tests, pattern], build, KEEL_BACKEND="cuda")
+    code, text = run([build / tests, pattern], build, KEEL_BACKEND="cuda", KEEL_PTX_DECODE="all")
     passed = re.search(r"test cases:.*?(\d+) passed", text)
     count = int(passed.group(1)) if passed else 0
     print(f"check_cuda: {count} test cases passed")
@@ -105,10 +104,10 @@ def main():
         return 1
     used = tempfile.NamedTemporaryFile(suffix=".txt")
     os.environ["KEEL_PTX_USED"] = used.name
-    subjects = [["0", name] for name in COMPARED]
+    subjects = [["low", name] for name in COMPARED]
     if "--all" in sys.argv:
-        subjects = [*([edge, "--all-ops"] for edge in ("0", "1", "-1")),
-                    *(["0", name] for name in models(root))]
+        subjects = [*([edge, "--all-ops"] for edge in ("low", "high")),
+                    *(["low", name] for name in models(root))]
     bad = [] if "--all" in sys.argv else list(test_faults(build, tests))
     bad += model_faults(root, build)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -4,19 +4,11 @@
 #include <type_traits>
 
 #include "tests/ptx/canonical.h"
+#include "tests/ptx/integers.h"
 #include "tests/ptx/lane_op.h"
 
 namespace keel::ptx {
 namespace {
-
-using s8 = std::int8_t;
-using s16 = std::int16_t;
-using s32 = std::int32_t;
-using s64 = std::int64_t;
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 
 template <class To, class From>
 To clamped(From x) {
@@ -62,17 +54,15 @@ void add_of_float(Forms& forms, const std::string& type) {
   add<[](u64 a) { return F(a); }>(forms, "cvt.rn" + type + ".u64");
 }
 
-// A register of 8 bits lies in the lower half of one of 16.
-template <class From>
+// Of From, in the lower bits of a register of the type Register.
+template <class From, class Register = From>
 void add_integers(Forms& forms, const std::string& from) {
-  add<[](From a) { return s16(s8(a)); }>(forms, "cvt.s8" + from);
-  add<[](From a) { return u16(u8(a)); }>(forms, "cvt.u8" + from);
-  add<[](From a) { return s16(a); }>(forms, "cvt.s16" + from);
-  add<[](From a) { return u16(a); }>(forms, "cvt.u16" + from);
-  add<[](From a) { return s32(a); }>(forms, "cvt.s32" + from);
-  add<[](From a) { return u32(a); }>(forms, "cvt.u32" + from);
-  add<[](From a) { return s64(a); }>(forms, "cvt.s64" + from);
-  add<[](From a) { return u64(a); }>(forms, "cvt.u64" + from);
+  add<[](Register a) { return s16(From(a)); }>(forms, "cvt.s16" + from);
+  add<[](Register a) { return u16(From(a)); }>(forms, "cvt.u16" + from);
+  add<[](Register a) { return s32(From(a)); }>(forms, "cvt.s32" + from);
+  add<[](Register a) { return u32(From(a)); }>(forms, "cvt.u32" + from);
+  add<[](Register a) { return s64(From(a)); }>(forms, "cvt.s64" + from);
+  add<[](Register a) { return u64(From(a)); }>(forms, "cvt.u64" + from);
 }
 
 }  // namespace
@@ -82,22 +72,14 @@ void add_convert_forms(Forms& forms) {
   add_of_float<double>(forms, ".f64");
   add<[](float a) { return double(canonical(a)); }>(forms, "cvt.f64.f32");
   add<[](double a) { return canonical(float(a)); }>(forms, "cvt.rn.f32.f64");
-  add_integers<s16>(forms, ".s16");
-  add_integers<u16>(forms, ".u16");
-  add_integers<s32>(forms, ".s32");
-  add_integers<u32>(forms, ".u32");
-  add_integers<s64>(forms, ".s64");
-  add_integers<u64>(forms, ".u64");
-  const auto of_bytes = [&]<class Byte>(Byte, const std::string& from) {
-    add<[](u16 a) { return s16(Byte(a)); }>(forms, "cvt.s16" + from);
-    add<[](u16 a) { return u16(Byte(a)); }>(forms, "cvt.u16" + from);
-    add<[](u16 a) { return s32(Byte(a)); }>(forms, "cvt.s32" + from);
-    add<[](u16 a) { return u32(Byte(a)); }>(forms, "cvt.u32" + from);
-    add<[](u16 a) { return s64(Byte(a)); }>(forms, "cvt.s64" + from);
-    add<[](u16 a) { return u64(Byte(a)); }>(forms, "cvt.u64" + from);
-  };
-  of_bytes(s8{}, ".s8");
-  of_bytes(u8{}, ".u8");
+  // A register of 8 bits lies in the lower half of one of 16.
+  add_integers<s8, u16>(forms, ".s8");
+  add_integers<u8, u16>(forms, ".u8");
+  for_each_integer([&]<class From>(const std::string& from) {
+    add_integers<From>(forms, from);
+    add<[](From a) { return s16(s8(a)); }>(forms, "cvt.s8" + from);
+    add<[](From a) { return u16(u8(a)); }>(forms, "cvt.u8" + from);
+  });
 }
 
 }  // namespace keel::ptx

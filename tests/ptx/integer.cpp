@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "tests/ptx/integers.h"
 #include "tests/ptx/lane_op.h"
 
 namespace keel::ptx {
 namespace {
-
-using s16 = std::int16_t;
-using s32 = std::int32_t;
-using s64 = std::int64_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 
 // Sums and products wrap, so they are those of unsigned numbers.
 template <class T>
@@ -72,12 +66,8 @@ void add_wide(Forms& forms, const std::string& type) {
 }  // namespace
 
 void add_integer_forms(Forms& forms) {
-  add_signed_or_not<s16>(forms, ".s16");
-  add_signed_or_not<s32>(forms, ".s32");
-  add_signed_or_not<s64>(forms, ".s64");
-  add_signed_or_not<u16>(forms, ".u16");
-  add_signed_or_not<u32>(forms, ".u32");
-  add_signed_or_not<u64>(forms, ".u64");
+  for_each_integer(
+      [&]<class T>(const std::string& type) { add_signed_or_not<T>(forms, type); });
   add_signed<s16>(forms, ".s16");
   add_signed<s32>(forms, ".s32");
   add_signed<s64>(forms, ".s64");

@@ -1,6 +1,7 @@
 // Integer instructions against their definitions in numbers of 128 bits.
 #include "tests/ptx/check_op.h"
 #include "tests/ptx/groups.h"
+#include "tests/ptx/integers.h"
 
 namespace keel::ptx {
 namespace {
@@ -39,10 +40,6 @@ std::uint64_t upper_product(std::uint64_t a, std::uint64_t b) {
 }
 
 void check_products() {
-  using s64 = std::int64_t;
-  using u64 = std::uint64_t;
-  using s32 = std::int32_t;
-  using u32 = std::uint32_t;
   check_op("mul.hi.u64", [](u64 a, u64 b) { return upper_product(a, b); });
   check_op("mul.hi.s64", [](s64 a, s64 b) {
     return s64(upper_product(u64(a), u64(b)) - (a < 0 ? u64(b) : 0) - (b < 0 ? u64(a) : 0));
@@ -81,7 +78,6 @@ T shifted(T value, std::uint32_t by, bool left) {
 template <class T>
 void check_shifts(const std::string& width) {
   using S = std::make_signed_t<T>;
-  using u32 = std::uint32_t;
   check_op("shl.b" + width, [](T a, u32 by) { return shifted(a, by, true); });
   check_op("shr.u" + width, [](T a, u32 by) { return shifted(a, by, false); });
   check_op("shr.b" + width, [](T a, u32 by) { return shifted(a, by, false); });
@@ -117,7 +113,6 @@ std::uint32_t ones(T a) {
 
 template <class T>
 void check_fields(const std::string& type) {
-  using u32 = std::uint32_t;
   check_op("bfi" + type,
            [](T a, T b, u32 first, u32 length) { return with_field<T>(a, b, first, length); });
   check_op("clz" + type, [](T a) { return zeros_before(a); });

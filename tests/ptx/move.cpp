@@ -1,12 +1,9 @@
 // Moves: of values, of a variable's address, and of several registers as one.
+#include "tests/ptx/integers.h"
 #include "tests/ptx/lane_op.h"
 
 namespace keel::ptx {
 namespace {
-
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 
 template <class T>
 void add_move(Forms& forms, const std::string& name, Flow flow) {

@@ -39,7 +39,7 @@ TEST_CASE("ptx tally: instructions by class") {
   const Counts none = counts("");
   const Counts c = counts(
       "add.rn.f32 %f1, %f1, %f1;\nmul.rn.f32 %f1, %f1, %f1;\nfma.rn.f64 %e1, %e1, %e1, %e1;\n"
-      "ex2.approx.ftz.f32 %f2, %f1;\nadd.u64 %d2, %d0, 8;\nadd.s32 %w3, %w0, 1;\n"
+      "rcp.approx.ftz.f64 %e3, %e1;\nadd.u64 %d2, %d0, 8;\nadd.s32 %w3, %w0, 1;\n"
       "cvt.rn.f32.s32 %f3, %w3;\ncvt.f64.f32 %e2, %f3;\nshfl.sync.bfly.b32 %w4, %w3, 1, 31, -1;\n"
       "setp.lt.s32 %p1, %w3, 0;\n@%p1 bra END;\ndiv.s32 %w5, %w3, 3;\nrem.u64 %d2, %d2, 3;\n"
       "div.rn.f32 %f1, %f1, %f1;\nEND:\n",

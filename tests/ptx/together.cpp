@@ -3,12 +3,11 @@
 
 #include "tests/ptx/block.h"
 #include "tests/ptx/fault.h"
+#include "tests/ptx/integers.h"
 #include "tests/ptx/lane_op.h"
 
 namespace keel::ptx {
 namespace {
-
-using u32 = std::uint32_t;
 
 enum class Shuffle { kUp, kDown, kButterfly, kIndex };
 

@@ -1,12 +1,10 @@
 // Arithmetic of numbers of several words: the carry of one instruction enters the next. Each lane
 // has one flag for it; a difference's carry is its borrow.
+#include "tests/ptx/integers.h"
 #include "tests/ptx/lane_op.h"
 
 namespace keel::ptx {
 namespace {
-
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 
 template <auto kOp, bool kTakes, bool kGives, int kSources>
 void run_wide(Warp& warp, const Instruction& i, Lanes lanes) {

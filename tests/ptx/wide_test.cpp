@@ -1,12 +1,10 @@
 // Instructions with a carry: what a chain of them makes of numbers of several words.
 #include "tests/ptx/check_op.h"
 #include "tests/ptx/groups.h"
+#include "tests/ptx/integers.h"
 
 namespace keel::ptx {
 namespace {
-
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 
 // Runs a body over pairs of 64-bit numbers, whose words are in %w5, %w6 and %w7, %w8; it leaves its
 // results in %w9 and %w10.

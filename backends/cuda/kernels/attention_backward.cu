@@ -1,6 +1,7 @@
 // The backward of attention: a kernel with a tile of queries a block computes dq, then one with a
 // tile of keys a block computes dk and dv. Both recompute the probabilities from q, k and lse.
 #include "backends/cuda/kernels/attention.cuh"
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 
 namespace keel::cuda {
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(T::kBlock)
       const std::uint32_t kept = kept_keys<T>(of, dropout, i, first);
       for (int c = 0; c < T::kColsAThread; ++c) {
         const float keep = (kept >> T::col(c) & 1) != 0 ? of.factor : 0;
-        const float p = expf(of.scale * scores[r][c] - lse[r]);
+        const float p = exponential(of.scale * scores[r][c] - lse[r]);
         const float ds = p * (keep * products[r][c] - delta[r]);
         exchange.at(T::row(r), T::col(c)) = sees(of, i, first, T::col(c), present) ? ds : 0;
       }
@@ -81,7 +82,7 @@ struct KeyGradients {
       if (of.has_dropout && (r == 0 || j % 4 == 0)) kept = dropout.four_keys(i, j);
       const float keep = (kept >> (j % 4) & 1) != 0 ? of.factor : 0;
       const bool is_seen = exists && sees(of, i, place.first, T::row(r), present);
-      const float p = is_seen ? expf(of.scale * scores[r][c] - lse) : 0;
+      const float p = is_seen ? exponential(of.scale * scores[r][c] - lse) : 0;
       p_kept.at(T::row(r), T::col(c)) = keep * p;
       ds.at(T::row(r), T::col(c)) = is_seen ? p * (keep * products[r][c] - delta) : 0;
     }

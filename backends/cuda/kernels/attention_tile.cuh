@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/norm/row.cuh"
 #include "src/ops/attention.h"
 
@@ -186,10 +187,10 @@ struct Softmax {
     float largest = max[r];
     for (float score : scores) largest = Largest()(largest, score);
     largest = over_lanes<T::kLanesARow>(largest, Largest());
-    const float shift = largest == -INFINITY ? 0 : largest, factor = expf(max[r] - shift);
+    const float shift = largest == -INFINITY ? 0 : largest, factor = exponential(max[r] - shift);
     float own = 0;
     for (int c = 0; c < T::kColsAThread; ++c) {
-      const float e = expf(scores[c] - shift);
+      const float e = exponential(scores[c] - shift);
       own += e;
       exchange.at(T::row(r), T::col(c)) = (kept >> T::col(c) & 1) != 0 ? e : 0;
     }

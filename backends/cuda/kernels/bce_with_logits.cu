@@ -1,5 +1,6 @@
 // Binary cross entropy on logits, four elements a thread; terms are added up in double.
 #include "backends/cuda/kernels/elementwise_step.cuh"
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/loss.cuh"
 #include "backends/cuda/kernels/quad.cuh"
@@ -20,7 +21,7 @@ struct BceTerms {
     double sum = 0;
     for (int i = 0; i < 4 && 4 * q + i < x.size(); ++i) {
       const float value = logits.at[i], positive = value <= 0 ? 0 : value;  // NaN stays
-      sum += (positive - value * targets.at[i]) + log1pf(expf(-fabsf(value)));
+      sum += (positive - value * targets.at[i]) + log1pf(exponential(-fabsf(value)));
     }
     return sum;
   }

@@ -195,7 +195,7 @@ DeviceProgram make_program(const NodeContext& context, const EwProgram& program)
 
 void start(const DeviceProgram& program, const Operands& in, const Results& y) {
   const bool is_one_step = program.steps == 1;
-  if (y.elements > kMostShort) {
+  if (y.elements > most_short_elements) {
     launch(run_program<1, std::int64_t>, one_thread_each(y.elements), program, in, y);
   } else if (program.is_in_fours) {
     launch(is_one_step ? run_one_step<kFour, std::int32_t> : run_program<kFour, std::int32_t>,

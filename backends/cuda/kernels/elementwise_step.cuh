@@ -1,18 +1,10 @@
 // One step of an element-wise program on some elements, as src/ops/elementwise.h defines it.
 #pragma once
 
-#include <cmath>
-
-#include "backends/cuda/device.h"
+#include "backends/cuda/kernels/functions.cuh"
 #include "src/ops/elementwise.h"
 
 namespace keel::cuda {
-
-__device__ inline float sigmoid(float x) { return 1 / (1 + expf(-x)); }
-
-// Phi(x), the normal distribution function, and its derivative.
-__device__ inline float normal_cdf(float x) { return 0.5f * erfcf(-x * 0.70710678f); }
-__device__ inline float normal_pdf(float x) { return expf(-0.5f * x * x) * 0.39894228f; }
 
 // The elements that a thread has at a time: for all of them a step is looked up once.
 template <int kCount>
@@ -42,7 +34,7 @@ __device__ Several<kCount> run_unary(EwCode code, const Several<kCount>& a, floa
     case EwCode::kSqrt:
       return each([](float x) { return sqrtf(x); }, a);
     case EwCode::kExp:
-      return each([](float x) { return expf(x); }, a);
+      return each([](float x) { return exponential(x); }, a);
     case EwCode::kLog:
       return each([](float x) { return logf(x); }, a);
     case EwCode::kAbs:
@@ -50,13 +42,13 @@ __device__ Several<kCount> run_unary(EwCode code, const Several<kCount>& a, floa
     case EwCode::kRelu:
       return each([](float x) { return x <= 0 ? 0 : x; }, a);  // NaN stays
     case EwCode::kTanh:
-      return each([](float x) { return tanhf(x); }, a);
+      return each([](float x) { return hyperbolic_tangent(x); }, a);
     case EwCode::kSigmoid:
       return each([](float x) { return sigmoid(x); }, a);
     case EwCode::kGelu:
-      return each([](float x) { return x * normal_cdf(x); }, a);
+      return each([](float x) { return gelu(x); }, a);
     case EwCode::kSoftplus:
-      return each([](float x) { return (x <= 0 ? 0 : x) + log1pf(expf(-fabsf(x))); }, a);
+      return each([](float x) { return softplus(x); }, a);
     default:
       return a;  // kCast
   }
@@ -79,7 +71,7 @@ __device__ Several<kCount> run_backward(EwCode code, const Several<kCount>& dy,
     case EwCode::kAbsBackward:
       return each([](float d, float x) { return x > 0 ? d : x < 0 ? -d : 0; }, dy, b);
     case EwCode::kGeluBackward:
-      return each([](float d, float x) { return d * (normal_cdf(x) + x * normal_pdf(x)); }, dy, b);
+      return each([](float d, float x) { return d * gelu_derivative(x); }, dy, b);
     case EwCode::kSoftplusBackward:
       return each([](float d, float x) { return d * sigmoid(x); }, dy, b);
     case EwCode::kGreaterEqualBackward:

@@ -2,6 +2,7 @@
 // backward all filters of an image.
 #include <cmath>
 
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/warp.cuh"
 #include "src/ops/filter_bank.h"
@@ -46,12 +47,12 @@ __global__ void __launch_bounds__(kBlock) fill_filters(Axis of, Global<float> f)
   double sum = 0;
   for (std::int64_t a = threadIdx.x % kWarp; a < size; a += kWarp) {
     const float e = float(a) - mu;
-    sum += expf(-(sharpness * e * e));
+    sum += exponential(-(sharpness * e * e));
   }
   const float factor = float(1 / (over_warp(sum, Add()) + of.axis.least));
   for (std::int64_t a = threadIdx.x % kWarp; a < size; a += kWarp) {
     const float e = float(a) - mu;
-    f[filter * size + a] = expf(-(sharpness * e * e)) * factor;
+    f[filter * size + a] = exponential(-(sharpness * e * e)) * factor;
   }
 }
 

@@ -2,6 +2,7 @@
 // further tile makes a row's largest logit grow, the row's sum is scaled down accordingly.
 #include <cmath>
 
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/linear_loss.cuh"
 #include "backends/cuda/kernels/reduction.cuh"
@@ -42,7 +43,7 @@ __global__ void take_logits(LinearLoss of, RowStates states) {
   const float before = states.max[r], largest = Largest()(max, before);
   for (std::int64_t c = lane; c < of.tile.count; c += kWarp) {
     const float z = of.z[r * kTileClasses + c];
-    sum += double(expf(z - largest));
+    sum += double(exponential(z - largest));
     total += double(z);
   }
   sum = over_warp(sum, Add());

@@ -2,6 +2,7 @@
 // gradient; products with it are added to dx, and are what dT has for the tile's classes.
 #include <cmath>
 
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/linear_loss.cuh"
 
@@ -20,7 +21,7 @@ __global__ void differentiate_logits(LinearLoss of, Global<const float> lse,
   for (std::int64_t e = grid_thread(); e < of.row_count() * n; e += grid_threads()) {
     const std::int64_t r = e / n, c = e % n;
     float& z = of.z[r * kTileClasses + c];
-    const float d = gradient * (expf(z - lse[of.part.rows[r]]) - share);
+    const float d = gradient * (exponential(z - lse[of.part.rows[r]]) - share);
     z = of.part.hot[r] == of.tile.first + c ? d - own : d;
   }
 }

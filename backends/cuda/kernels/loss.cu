@@ -1,5 +1,6 @@
 // Cross entropy and the count of wrong classifications. The terms of rows are stored in the
 // workspace and then summed in double.
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/loss.cuh"
 #include "backends/cuda/kernels/norm/row.cuh"
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(R::kBlock) cross_entropy_rows(Rows op, CrossEn
   if (R::is_idle(op.rows)) return;
   const R row({a.logits}, op.sizes());
   const float max = row.over(Largest(), [](std::int64_t, float x) { return x; });
-  const double sum = row.sum([=](std::int64_t, float x) { return double(expf(x - max)); });
+  const double sum = row.sum([=](std::int64_t, float x) { return double(exponential(x - max)); });
   // A class of probability 0 has infinite surprise; it must not matter without smoothing.
   double mean = 0;
   if (op.smoothing > 0) {
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(R::kBlock)
   const std::int32_t label = a.labels[row.index()];
   const bool counts = op.counts(label);
   row.store(a.dlogits, [=](std::int64_t column, float x) {
-    const float d = gradient * (expf(x - log_sum_exp) - share);
+    const float d = gradient * (exponential(x - log_sum_exp) - share);
     return !counts ? 0 : column == label ? d - own : d;
   });
 }

@@ -29,6 +29,13 @@ struct Points {
   }
 };
 
+// CUDA's tanh of doubles takes ex2.approx (functions.cuh says why kernels do without); its expm1
+// does not.
+__device__ double tanh_by_expm1(double x) {
+  const double e = expm1(-2 * fabs(x));
+  return copysign(e / (2 + e), x);
+}
+
 // Component j of point i.
 struct Component {
   double weight, s1, s2, r, a, b, p, q, cosh;
@@ -127,7 +134,7 @@ __global__ void __launch_bounds__(kBlock)
     const double pi = exp(c.weight - sums.weights);
     const double gamma = g * exp(c.weight + c.log_density() - sums.all);
     const double along1 = c.p * c.cosh, along2 = c.q * c.cosh;
-    const double drho = c.b * c.p / c.cosh + tanh(c.r) * (1 - c.p * c.p);
+    const double drho = c.b * c.p / c.cosh + tanh_by_expm1(c.r) * (1 - c.p * c.p);
     dy[of.place(i, Part::kPi, j)] = float(g * pi - gamma);
     dy[of.place(i, Part::kMean1, j)] = float(-gamma * along1 * exp(-c.s1));
     dy[of.place(i, Part::kMean2, j)] = float(-gamma * along2 * exp(-c.s2));

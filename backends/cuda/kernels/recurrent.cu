@@ -1,5 +1,6 @@
 // The element-wise part of LSTM and GRU cells: a thread for each unit of each row.
 #include "backends/cuda/device.h"
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "src/ops/recurrent.h"
 
@@ -17,8 +18,6 @@ struct Unit {
   __device__ std::int64_t at(int gates, int gate) const { return (row * gates + gate) * width + i; }
 };
 
-__device__ inline float squashed(float x) { return 1 / (1 + expf(-x)); }
-
 struct LstmCellTensors {
   Global<const float> u, w, before;
   Global<const std::uint8_t> mask;
@@ -29,8 +28,9 @@ __global__ void lstm_cell_units(std::int64_t width, LstmCellTensors t) {
   for (std::int64_t e = grid_thread(); e < t.c.size(); e += grid_threads()) {
     const Unit unit(width, t.mask, e);
     const auto p = [&](int gate) { return t.u[unit.at(4, gate)] + t.w[unit.at(4, gate)]; };
-    const float f = squashed(p(0)), in = squashed(p(1)), g = tanhf(p(3)), old = t.before[e];
-    t.o[e] = squashed(p(2));
+    const float f = sigmoid(p(0)), in = sigmoid(p(1)), g = hyperbolic_tangent(p(3));
+    const float old = t.before[e];
+    t.o[e] = sigmoid(p(2));
     t.c[e] = unit.steps ? f * old + in * g : old;
     t.fig[unit.at(3, 0)] = f;
     t.fig[unit.at(3, 1)] = in;
@@ -67,7 +67,7 @@ struct LstmOutputTensors {
 __global__ void lstm_output_units(std::int64_t width, LstmOutputTensors t) {
   for (std::int64_t e = grid_thread(); e < t.h.size(); e += grid_threads()) {
     const Unit unit(width, t.mask, e);
-    const float value = tanhf(t.n[e]);
+    const float value = hyperbolic_tangent(t.n[e]);
     t.tanh[e] = value;
     t.h[e] = unit.steps ? t.o[e] * value : t.before[e];
   }
@@ -98,9 +98,9 @@ struct GruCellTensors {
 __global__ void gru_cell_units(std::int64_t width, GruCellTensors t) {
   for (std::int64_t e = grid_thread(); e < t.h.size(); e += grid_threads()) {
     const Unit unit(width, t.mask, e);
-    const float z = squashed(t.u[unit.at(2, 0)] + t.w[unit.at(2, 0)]);
-    const float r = squashed(t.u[unit.at(2, 1)] + t.w[unit.at(2, 1)]);
-    const float k = tanhf(t.a[e] + r * t.q[e]), old = t.before[e];
+    const float z = sigmoid(t.u[unit.at(2, 0)] + t.w[unit.at(2, 0)]);
+    const float r = sigmoid(t.u[unit.at(2, 1)] + t.w[unit.at(2, 1)]);
+    const float k = hyperbolic_tangent(t.a[e] + r * t.q[e]), old = t.before[e];
     t.h[e] = unit.steps ? (1 - z) * old + z * k : old;
     t.zrk[unit.at(3, 0)] = z;
     t.zrk[unit.at(3, 1)] = r;

@@ -1,6 +1,7 @@
 // The backward of relative attention, in four kernels: dqk and dqp with a tile of queries a block,
 // dk and dv with a tile of keys, the gradient of every distance with a tile of distances, and dp
 // from these. Each recomputes the probabilities from the scores and lse.
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/relative_attention.cuh"
 
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(T::kBlock)
     for (int r = 0; r < T::kRowsAThread; ++r) {
       for (int c = 0; c < T::kColsAThread; ++c) {
         const bool is_seen = of.sees(place.row, place.first + T::row(r), first + T::col(c));
-        const float p = expf(of.scale * scores[r][c] - lse[r]);
+        const float p = exponential(of.scale * scores[r][c] - lse[r]);
         exchange.at(T::row(r), T::col(c)) = is_seen ? p * (products[r][c] - delta[r]) : 0;
       }
     }
@@ -121,7 +122,7 @@ __global__ void __launch_bounds__(T::kBlock)
       const QueryOf query(of, place, saved, i);
       for (int r = 0; r < T::kRowsAThread; ++r) {
         const bool is_seen = of.sees(place.row, i, place.first + T::row(r));
-        const float p = is_seen ? expf(of.scale * scores[r][c] - query.lse) : 0;
+        const float p = is_seen ? exponential(of.scale * scores[r][c] - query.lse) : 0;
         p_seen.at(T::row(r), T::col(c)) = p;
         ds.at(T::row(r), T::col(c)) = is_seen ? p * (products[r][c] - query.delta) : 0;
       }
@@ -177,7 +178,7 @@ __global__ void __launch_bounds__(T::kBlock)
         for (int r = 0; r < T::kRowsAThread; ++r) {
           const std::int64_t j = i + memory - (place.first + T::row(r));
           const bool is_seen = j >= 0 && of.sees(place.row, i, j);
-          const float probability = is_seen ? expf(of.scale * scores[r][c] - query.lse) : 0;
+          const float probability = is_seen ? exponential(of.scale * scores[r][c] - query.lse) : 0;
           ds.at(T::row(r), T::col(c)) = is_seen ? probability * (products[r][c] - query.delta) : 0;
         }
       }

@@ -2,6 +2,7 @@
 // a warp computes a bump of a row.
 #include <cmath>
 
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/warp.cuh"
 #include "src/ops/soft_window.h"
@@ -21,13 +22,13 @@ struct Window {
   Global<const std::int32_t> text;
 
   __device__ float alpha(std::int64_t row, std::int64_t k) const {
-    return expf(hats[3 * row * sizes.bumps + k]);
+    return exponential(hats[3 * row * sizes.bumps + k]);
   }
   __device__ float beta(std::int64_t row, std::int64_t k) const {
-    return expf(hats[(3 * row + 1) * sizes.bumps + k]);
+    return exponential(hats[(3 * row + 1) * sizes.bumps + k]);
   }
   __device__ float step(std::int64_t row, std::int64_t k) const {
-    return expf(hats[(3 * row + 2) * sizes.bumps + k]);
+    return exponential(hats[(3 * row + 2) * sizes.bumps + k]);
   }
 };
 
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(kBlock)
     if (op.text[row * length + u] >= 0) {
       for (std::int64_t k = 0; k < bumps; ++k) {
         const float d = kappa[row * bumps + k] - float(u + 1);
-        sum += op.alpha(row, k) * expf(-op.beta(row, k) * d * d);
+        sum += op.alpha(row, k) * exponential(-op.beta(row, k) * d * d);
       }
     }
     phi[row * length + u] = sum;
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(kBlock) turn_window(Window op, WindowGradients
     } else {
       dphi += g.dw.get(row * op.symbols + symbol, 0);
     }
-    const float d = kappa - float(u + 1), e = dphi * expf(-beta * d * d);
+    const float d = kappa - float(u + 1), e = dphi * exponential(-beta * d * d);
     sum += e;
     sum_d += e * d;
     sum_d2 += e * d * d;

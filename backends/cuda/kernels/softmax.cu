@@ -1,5 +1,6 @@
 // Softmax, its logarithm and their gradients, row by row. After its row's sums, each element is
 // written by the thread that read it, so outputs may lie over the first input.
+#include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/row.cuh"
 
@@ -13,7 +14,7 @@ __device__ float largest(const R& row) {
 // The sum of exp(x - max).
 template <class R>
 __device__ double exp_sum(const R& row, float max) {
-  return row.sum([=](std::int64_t, float x) { return double(expf(x - max)); });
+  return row.sum([=](std::int64_t, float x) { return double(exponential(x - max)); });
 }
 
 // y = exp(x - max) / sum exp(x - max)
@@ -22,7 +23,7 @@ struct Softmax {
   template <class R>
   __device__ static void run(const R& row, Global<float> y) {
     const float max = largest(row), factor = float(1 / exp_sum(row, max));
-    row.store(y, [=](std::int64_t, float x) { return expf(x - max) * factor; });
+    row.store(y, [=](std::int64_t, float x) { return exponential(x - max) * factor; });
   }
 };
 
@@ -53,7 +54,7 @@ struct LogSoftmaxBackward {
   template <class R>
   __device__ static void run(const R& row, Global<float> dx) {
     const float total = float(row.sum([](std::int64_t, float dy, float) { return double(dy); }));
-    row.store(dx, [=](std::int64_t, float dy, float y) { return dy - expf(y) * total; });
+    row.store(dx, [=](std::int64_t, float dy, float y) { return dy - exponential(y) * total; });
   }
 };
 

@@ -1,6 +1,7 @@
 // Windows that slide over an image, along one axis.
 #pragma once
 
+#include "backends/cuda/device.h"
 #include "backends/cuda/kernels/index.cuh"
 
 namespace keel::cuda {

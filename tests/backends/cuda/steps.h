@@ -1,6 +1,8 @@
 // What tests of recorded steps share.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <cstring>
 #include <map>
 #include <string>

@@ -4,53 +4,37 @@
 
 #include "tests/ptx/cuda/device.h"
 
-namespace {
+// The functions that make and destroy an object of which nothing is known here.
+#define KEEL_PTX_OBJECT(Create, Destroy, Handle)         \
+  KEEL_PTX_API cudnnStatus_t Create(Handle* handle) {    \
+    *handle = reinterpret_cast<Handle>(new int(0));      \
+    return CUDNN_STATUS_SUCCESS;                         \
+  }                                                      \
+  KEEL_PTX_API cudnnStatus_t Destroy(Handle handle) {    \
+    delete reinterpret_cast<int*>(handle);               \
+    return CUDNN_STATUS_SUCCESS;                         \
+  }
 
-template <class Handle>
-cudnnStatus_t make(Handle* handle) {
-  *handle = reinterpret_cast<Handle>(new int(0));
-  return CUDNN_STATUS_SUCCESS;
-}
-template <class Handle>
-cudnnStatus_t destroy(Handle handle) {
-  delete reinterpret_cast<int*>(handle);
-  return CUDNN_STATUS_SUCCESS;
-}
+KEEL_PTX_OBJECT(cudnnCreate, cudnnDestroy, cudnnHandle_t)
+KEEL_PTX_OBJECT(cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor,
+                cudnnTensorDescriptor_t)
+KEEL_PTX_OBJECT(cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor,
+                cudnnFilterDescriptor_t)
+KEEL_PTX_OBJECT(cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor,
+                cudnnConvolutionDescriptor_t)
 
-}  // namespace
-
-KEEL_PTX_API cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return make(handle); }
-KEEL_PTX_API cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) { return destroy(handle); }
 KEEL_PTX_API const char* cudnnGetErrorString(cudnnStatus_t) { return "not computed here"; }
 KEEL_PTX_API cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-KEEL_PTX_API cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* handle) {
-  return make(handle);
-}
-KEEL_PTX_API cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t handle) {
-  return destroy(handle);
-}
 KEEL_PTX_API cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t, cudnnTensorFormat_t,
                                                       cudnnDataType_t, int, int, int, int) {
   return CUDNN_STATUS_SUCCESS;
 }
-KEEL_PTX_API cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* handle) {
-  return make(handle);
-}
-KEEL_PTX_API cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t handle) {
-  return destroy(handle);
-}
 KEEL_PTX_API cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t, cudnnDataType_t,
                                                       cudnnTensorFormat_t, int, int, int, int) {
   return CUDNN_STATUS_SUCCESS;
-}
-KEEL_PTX_API cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* handle) {
-  return make(handle);
-}
-KEEL_PTX_API cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t handle) {
-  return destroy(handle);
 }
 KEEL_PTX_API cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t, int, int,
                                                            int, int, int, int,

@@ -14,11 +14,10 @@ constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kGap = 1024;  // between pieces, where nothing may be touched
 constexpr std::size_t kMost = std::size_t{80} << 30;  // as much as an A100 has
 
-// KEEL_PTX_APPROXIMATION=N puts approximate results N units away; see approximate.h.
+// KEEL_PTX_APPROXIMATION=high chooses the other end of an approximation; see approximate.h.
 void read_surroundings() {
-  if (const char* const edge = std::getenv("KEEL_PTX_APPROXIMATION")) {
-    set_approximation(std::atoi(edge));
-  }
+  const char* const end = std::getenv("KEEL_PTX_APPROXIMATION");
+  set_high_approximation(end && std::strcmp(end, "high") == 0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/ptx/cuda/kernels.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -85,7 +86,23 @@ const Module& Kernels::module_of(Kernel& kernel) {
   return *binary.module;
 }
 
+// With KEEL_PTX_DECODE=all, as a check that no kernel has an instruction that is not known, those
+// that are never launched included.
+void Kernels::decode_all() {
+  has_decoded_all_ = true;
+  const char* const which = std::getenv("KEEL_PTX_DECODE");
+  if (!which || std::strcmp(which, "all") != 0) return;
+  for (auto& [host, kernel] : kernels_) {
+    try {
+      decode(module_of(kernel), kernel.name);
+    } catch (const Fault& fault) {
+      fail("kernel {}: {}", kernel.name, fault.what());
+    }
+  }
+}
+
 const Code& Kernels::code(const void* host) {
+  if (!has_decoded_all_) decode_all();
   const auto at = kernels_.find(host);
   if (at == kernels_.end()) fail("a launch of a function that nvcc did not register");
   Kernel& kernel = at->second;

@@ -36,13 +36,14 @@ class Kernels {
     std::unique_ptr<Code> code;
   };
   void read_replacements();
+  void decode_all();
   const Module& module_of(Kernel& kernel);
   std::unique_ptr<Module> make_module(std::string text);
 
   std::deque<Binary> binaries_;
   std::unordered_map<const void*, Kernel> kernels_;
   Memory memory_;
-  bool has_replacements_ = false;
+  bool has_replacements_ = false, has_decoded_all_ = false;
   std::vector<std::unique_ptr<Module>> replacements_;
   // By the name without what differs from one compilation to the next.
   std::map<std::string, std::pair<const Module*, std::string>> replaced_;

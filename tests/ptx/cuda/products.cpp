@@ -1,6 +1,6 @@
 // cuBLASLt's part: products by plain loops with sums in double, as the emulator of fibers has them
 // (backends/cuda/emulator/matmul.cpp), so that both give the same bits. It reads the descriptions
-// that keel makes: their layout, order and transposes are tested, cuBLASLt's own work is not.
+// that keel makes: their layout, transposes and bias are tested, cuBLASLt's own work is not.
 #include <cublasLt.h>
 
 #include <bit>
@@ -17,14 +17,16 @@ using keel::ptx::fail;
 
 namespace {
 
+// A batch of matrices (rows, columns) stored by columns, whose starts lie `height` apart.
 struct Layout {
-  std::int64_t rows = 0, columns = 0, width = 0, stride = 0;
-  std::int32_t batch = 1, order = CUBLASLT_ORDER_COL;
+  std::int64_t rows = 0, columns = 0, height = 0, stride = 0;
+  std::int32_t batch = 1;
 };
 
 struct Description {
   bool tf32 = false;
-  std::int32_t transposes[2] = {CUBLAS_OP_N, CUBLAS_OP_N};
+  std::int32_t transposes[2] = {CUBLAS_OP_N, CUBLAS_OP_N}, epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const float* bias = nullptr;
 };
 
 const Layout& layout(cublasLtMatrixLayout_t handle) { return *reinterpret_cast<Layout*>(handle); }
@@ -47,21 +49,26 @@ struct Matrix {
   std::int64_t columns() const { return transposed ? layout.rows : layout.columns; }
   double at(std::int64_t row, std::int64_t column) const {
     if (transposed) std::swap(row, column);
-    const float value = data[row * layout.width + column];
+    const float value = data[column * layout.height + row];
     return tf32 ? to_tf32(value) : value;
   }
 };
 
-void multiply(const Matrix& a, const Matrix& b, float* y, const Layout& to) {
-  std::vector<double> sums(static_cast<std::size_t>(b.columns()));
-  for (std::int64_t row = 0; row < a.rows(); ++row) {
+// The bias, if there is one, has an element for each row of y.
+void multiply(const Matrix& a, const Matrix& b, const float* bias, float* y, const Layout& to) {
+  const std::int64_t rows = a.rows();
+  std::vector<double> sums(static_cast<std::size_t>(rows));
+  for (std::int64_t column = 0; column < b.columns(); ++column) {
     std::fill(sums.begin(), sums.end(), 0.0);
-    for (std::int64_t i = 0; i < a.columns(); ++i) {
-      const double left = a.at(row, i);
-      for (std::int64_t j = 0; j < b.columns(); ++j) sums[std::size_t(j)] += left * b.at(i, j);
+    for (std::int64_t i = 0; i < b.rows(); ++i) {
+      const double right = b.at(i, column);
+      for (std::int64_t row = 0; row < rows; ++row) {
+        sums[std::size_t(row)] += a.at(row, i) * right;
+      }
     }
-    for (std::int64_t j = 0; j < b.columns(); ++j) {
-      y[row * to.width + j] = float(sums[std::size_t(j)]);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto sum = float(sums[std::size_t(row)]);
+      y[column * to.height + row] = bias ? sum + bias[row] : sum;
     }
   }
 }
@@ -70,10 +77,25 @@ void multiply(const Matrix& a, const Matrix& b, float* y, const Layout& to) {
 void expect_operand(const void* data, const Layout& of, const char* what) {
   const auto at = reinterpret_cast<std::uint64_t>(data);
   if (at % 64) fail("a product's {} is not aligned to 64 bytes", what);
-  const std::int64_t last = (of.batch - 1) * of.stride + (of.rows - 1) * of.width + of.columns;
+  const std::int64_t last = (of.batch - 1) * of.stride + (of.columns - 1) * of.height + of.rows;
   if (!device().kernels.memory().holds(at, last * std::int64_t(sizeof(float)))) {
     fail("a product's {}: {}", what, device().kernels.memory().whereabouts(at));
   }
+}
+
+template <class T>
+cublasStatus_t set(T& field, const void* value, std::size_t bytes) {
+  if (bytes != sizeof field) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&field, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+// The bias that the product adds to each row of its result, which must lie in device memory.
+const float* bias_of(const Description& how, const Layout& y) {
+  if (how.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return nullptr;
+  if (how.epilogue != CUBLASLT_EPILOGUE_BIAS) fail("a product with another epilogue than a bias");
+  expect_operand(how.bias, {y.rows, 1, y.rows}, "bias");
+  return how.bias;
 }
 
 cublasStatus_t status_of(cudaError_t status) {
@@ -94,9 +116,9 @@ KEEL_PTX_API const char* cublasLtGetStatusString(cublasStatus_t) { return device
 
 KEEL_PTX_API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType,
                                                        std::uint64_t rows, std::uint64_t columns,
-                                                       std::int64_t width) {
+                                                       std::int64_t height) {
   *made = reinterpret_cast<cublasLtMatrixLayout_t>(
-      new Layout{std::int64_t(rows), std::int64_t(columns), width});
+      new Layout{std::int64_t(rows), std::int64_t(columns), height});
   return CUBLAS_STATUS_SUCCESS;
 }
 KEEL_PTX_API cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t handle) {
@@ -107,13 +129,9 @@ KEEL_PTX_API cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayou
                                                              cublasLtMatrixLayoutAttribute_t what,
                                                              const void* value, std::size_t bytes) {
   auto& to = *reinterpret_cast<Layout*>(handle);
-  void* field = &to.stride;
-  if (what == CUBLASLT_MATRIX_LAYOUT_ORDER) field = &to.order;
-  if (what == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) field = &to.batch;
-  const std::size_t wanted = field == &to.stride ? sizeof to.stride : sizeof to.batch;
-  if (bytes != wanted) return CUBLAS_STATUS_INVALID_VALUE;
-  std::memcpy(field, value, bytes);
-  return CUBLAS_STATUS_SUCCESS;
+  if (what == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) return set(to.batch, value, bytes);
+  if (what == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET) return set(to.stride, value, bytes);
+  return CUBLAS_STATUS_INVALID_VALUE;
 }
 
 KEEL_PTX_API cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made,
@@ -130,9 +148,11 @@ KEEL_PTX_API cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t 
                                                            cublasLtMatmulDescAttributes_t what,
                                                            const void* value, std::size_t bytes) {
   auto& to = *reinterpret_cast<Description*>(handle);
-  if (bytes != sizeof(std::int32_t)) return CUBLAS_STATUS_INVALID_VALUE;
-  std::memcpy(&to.transposes[what == CUBLASLT_MATMUL_DESC_TRANSB], value, bytes);
-  return CUBLAS_STATUS_SUCCESS;
+  if (what == CUBLASLT_MATMUL_DESC_TRANSA) return set(to.transposes[0], value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_TRANSB) return set(to.transposes[1], value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_EPILOGUE) return set(to.epilogue, value, bytes);
+  if (what == CUBLASLT_MATMUL_DESC_BIAS_POINTER) return set(to.bias, value, bytes);
+  return CUBLAS_STATUS_INVALID_VALUE;
 }
 
 KEEL_PTX_API cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* made) {
@@ -170,16 +190,14 @@ KEEL_PTX_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_
     expect_operand(b, of_b, "second factor");
     expect_operand(y, of_y, "result");
     if (reinterpret_cast<std::uintptr_t>(workspace) % 256) fail("a workspace begins unaligned");
-    if (of_a.order != CUBLASLT_ORDER_ROW || of_b.order != of_a.order || of_y.order != of_a.order) {
-      fail("a product of matrices that are not stored by rows");
-    }
+    const float* const bias = bias_of(description, of_y);
     device().enqueue([=] {
       for (std::int64_t i = 0; i < of_y.batch; ++i) {
         const auto* const left = static_cast<const float*>(a) + i * of_a.stride;
         const auto* const right = static_cast<const float*>(b) + i * of_b.stride;
         multiply({left, of_a, description.transposes[0] == CUBLAS_OP_T, description.tf32},
                  {right, of_b, description.transposes[1] == CUBLAS_OP_T, description.tf32},
-                 static_cast<float*>(y) + i * of_y.stride, of_y);
+                 bias, static_cast<float*>(y) + i * of_y.stride, of_y);
       }
     });
     return cudaSuccess;

@@ -1,0 +1,98 @@
+// exp, sigmoid, tanh and the normal distribution of float, of instructions alone that round as IEEE
+// says. CUDA's own take ex2.approx, which may be 2.5 units in the last place off, and rcp.approx:
+// errors beyond what the bounds of docs/numerics.md allow, and not the same on every GPU. These
+// have the same bits everywhere; methods and fits are those of backends/onednn/simd/math.h. Errors
+// are the largest found over every 101st float, in units of 2^-23 of the result. NaN stays NaN.
+#pragma once
+
+#include <bit>
+#include <cmath>
+
+#include "backends/cuda/device.h"
+
+namespace keel::cuda {
+
+// c + x (more[0] + x (more[1] + ...)), by Horner's rule.
+template <class... More>
+__device__ float polynomial(float x, float c, More... more) {
+  if constexpr (sizeof...(more) == 0) {
+    return c;
+  } else {
+    return fmaf(polynomial(x, more...), x, c);
+  }
+}
+
+// exp(x + low) for |low| well below 1; low has the bits of the argument that x cannot hold.
+// Gives 0 and infinity beyond the range of normal floats; error 0.7. It has no branch, since
+// nvcc needs fewer registers for choices.
+__device__ inline float exp_of_sum(float x, float low) {
+  constexpr float kLeast = -87.3365402f, kMost = 88.7228317f;  // between which the result is normal
+  // A number as large as this has no bits after the point, so that adding it rounds.
+  constexpr float kRounder = 0x1.8p23f;
+  constexpr float kLn2High = 355.0f / 512, kLn2Low = -2.12194440e-4f;
+  const float rounded = fmaf(x, 1.44269504f, kRounder), n = rounded - kRounder;
+  const float r = fmaf(-n, kLn2Low, fmaf(-n, kLn2High, x)) + low;
+  // (exp(r) - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]; 2^-28.
+  const float fit = polynomial(r, 0.49999994f, 0.166665211f, 0.0416682921f, 0.00836871564f,
+                               0.00138186978f);
+  const float y = fmaf(r * r, fit, r) + 1;
+  // n, which the last bits of `rounded` hold, is added to the exponent of y.
+  const auto bits = std::bit_cast<std::uint32_t>(y) + (std::bit_cast<std::uint32_t>(rounded) << 23);
+  const float above = x <= kMost ? std::bit_cast<float>(bits) : x + INFINITY;
+  return x < kLeast ? 0 : above;
+}
+
+__device__ inline float exponential(float x) { return exp_of_sum(x, 0); }
+
+// 1 / (1 + exp(-x)); error 1.5.
+__device__ inline float sigmoid(float x) { return 1 / (1 + exponential(-x)); }
+
+// log(1 + exp(x)); CUDA's log1p takes no approximate instruction.
+__device__ inline float softplus(float x) {
+  return (x <= 0 ? 0 : x) + log1pf(exponential(-fabsf(x)));
+}
+
+// 1 - 2 / (exp(2x) + 1), near 0 an odd polynomial; error 1.2.
+__device__ inline float hyperbolic_tangent(float x) {
+  const float a = fabsf(x), w = a * a;
+  // (tanh(x) - x) / x^3 for w = x^2, x on [0, 0.625]; 2^-32.
+  const float fit = polynomial(w, -0.333333313f, 0.133332208f, -0.0539481789f, 0.021706894f,
+                               -0.00819001347f, 0.00215268391f);
+  const float y = a < 0.625f ? fmaf(a * w, fit, a) : 1 - 2 / (exponential(a + a) + 1);
+  return copysignf(y, x);
+}
+
+// The normal distribution at a = |x|: e = exp(-a^2 / 2), and tail with Phi(-a) = e * tail.
+struct Normal {
+  float e, tail;
+};
+
+__device__ inline Normal normal_at(float x) {
+  const float a = fabsf(x) > 15 ? 15 : fabsf(x);  // where e is 0 already
+  // a^2 in two parts, the first exact, as its rounding would grow a^2 / 2 times in exp.
+  const auto high = std::bit_cast<float>(std::bit_cast<std::uint32_t>(a) & 0xfffff000u);
+  const float e = exp_of_sum(-0.5f * (high * high), -0.5f * ((a - high) * (a + high)));
+  const float r = 1 / (a + 2.5f);
+  // exp(a^2 / 2) Phi(-a) (a + 5/2) for 1 - 5 / (a + 5/2), a on [0, 14.6]; 2^-25.
+  const float fit = polynomial(fmaf(-5.0f, r, 1.0f), 0.706656635f, -0.433692127f, 0.131987989f,
+                               0.00923783332f, -0.0163934156f, -0.00161061145f, 0.00254117115f,
+                               0.000703985454f, -0.000324734225f, -0.000171473832f);
+  return {e, r * fit};
+}
+
+// x Phi(x); error 3.5, and 7 where it is below 1e-36.
+__device__ inline float gelu(float x) {
+  const Normal n = normal_at(x);
+  const float low = n.e * n.tail;
+  return x * (x < 0 ? low : 1 - low);
+}
+
+// Phi(x) + x phi(x); error 4, relative to |Phi(x)| + |x phi(x)|. Left of 0 the two parts are
+// subtracted while they still lack the factor e, so that no bits are lost where they cross.
+__device__ inline float gelu_derivative(float x) {
+  const Normal n = normal_at(x);
+  const float w = n.e * fmaf(fabsf(x), 0.398942280f, -n.tail);
+  return x < 0 ? -w : 1 + w;
+}
+
+}  // namespace keel::cuda
