@@ -139,16 +139,15 @@ __device__ inline void sync_team(int threads) {
 #endif
 }
 
-// Starts a kernel on the stream of the current device. If that fails, throws Error
-// with the message of CUDA.
+// Starts a kernel on this thread's current stream. If that fails, throws Error with the message of
+// CUDA.
 template <class... Parameters, class... Args>
 void launch(void (*kernel)(Parameters...), Grid grid, const Args&... args) {
   if (grid.blocks == 0) return;
 #ifdef KEEL_CUDA_EMULATED
   simt::enqueue([=] { simt::run(grid.blocks, grid.threads, [&] { kernel(args...); }); });
 #else
-  kernel<<<static_cast<unsigned>(grid.blocks), grid.threads, 0, current_device().stream()>>>(
-      args...);
+  kernel<<<static_cast<unsigned>(grid.blocks), grid.threads, 0, current_stream()>>>(args...);
   KEEL_CUDA_CALL(cudaGetLastError());
 #endif
 }

@@ -131,10 +131,15 @@ cudaGraph_t capture(std::span<const Kernel> kernels, cudaStream_t stream) {
   return graph;
 }
 
-// The device of the innermost OnDevice of this thread.
-Device*& innermost() {
-  thread_local Device* device = nullptr;
-  return device;
+// That of the innermost OnDevice or OnStream of this thread.
+const Place*& innermost() {
+  thread_local const Place* place = nullptr;
+  return place;
+}
+
+const Place& current_place() {
+  check(innermost() != nullptr, ErrorKind::kCheckFailed, "[cuda] a kernel outside of every run");
+  return *innermost();
 }
 
 }  // namespace
@@ -168,19 +173,56 @@ void require_device() {
         "backend cuda: no GPU can be used: {}", why);
 }
 
-OnDevice::OnDevice(Device& device) : former_(innermost()) {
+void require_device(int number) {
+  require_device();
+  int devices = 0;
+  KEEL_CUDA_CALL(cudaGetDeviceCount(&devices));
+  check(number >= 0 && number < devices, ErrorKind::kBackendMissing,
+        "device: expected one of the {} that CUDA counts, from 0 on, got {}", devices, number);
+}
+
+OnDevice::OnDevice(Device& device)
+    : former_(innermost()), place_{device.number(), device.stream(), &device} {
   KEEL_CUDA_CALL(cudaSetDevice(device.number()));
-  innermost() = &device;
+  innermost() = &place_;
 }
 
 OnDevice::~OnDevice() {
   innermost() = former_;
-  if (former_ != nullptr) succeeded(cudaSetDevice(former_->number()));
+  if (former_ != nullptr) succeeded(cudaSetDevice(former_->number));
+}
+
+OnStream::OnStream(int device, Stream stream)
+    : former_(innermost()), place_{device, stream, nullptr} {
+  KEEL_CUDA_CALL(cudaGetDevice(&former_number_));
+  if (former_number_ != device) KEEL_CUDA_CALL(cudaSetDevice(device));
+  innermost() = &place_;
+}
+
+OnStream::~OnStream() {
+  innermost() = former_;
+  if (former_number_ != place_.number) succeeded(cudaSetDevice(former_number_));
 }
 
 Device& current_device() {
-  check(innermost() != nullptr, ErrorKind::kCheckFailed, "[cuda] a kernel outside of every run");
-  return *innermost();
+  Device* device = current_place().device;
+  check(device != nullptr, ErrorKind::kCheckFailed, "[cuda] a caller's stream has no device here");
+  return *device;
+}
+
+Stream current_stream() { return current_place().stream; }
+
+std::string address_refusal(int device, const void* address) {
+  cudaPointerAttributes found{};
+  KEEL_CUDA_CALL(cudaPointerGetAttributes(&found, address));
+  if (found.type == cudaMemoryTypeDevice && found.device != device) {
+    return fmt::format("one of device {}", found.device);
+  }
+  if (found.type != cudaMemoryTypeUnregistered) return "";
+  // Some devices read all of the host's memory.
+  int reads_host = 0;
+  KEEL_CUDA_CALL(cudaDeviceGetAttribute(&reads_host, cudaDevAttrPageableMemoryAccess, device));
+  return reads_host != 0 ? "" : "one that CUDA does not know";
 }
 
 Device::Device(const Options& options) : options_(options), parts_(std::make_unique<Parts>()) {

@@ -22,6 +22,15 @@
 
 namespace keel::cuda {
 
+#ifdef KEEL_CUDA_EMULATED
+namespace simt {
+struct Stream;
+}
+using Stream = simt::Stream*;
+#else
+using Stream = cudaStream_t;
+#endif
+
 // Throws Error{kBackendMissing} saying what is missing when no device can be used.
 void require_device();
 // For tests: fills memory allocated from now on with a byte other than 0, to reveal kernels that
@@ -67,20 +76,24 @@ class Device : public std::enable_shared_from_this<Device> {
   // Data that a library keeps for the device; each library creates its own on first use.
   enum Library { kProducts, kConvolutions, kLibraries };
   std::shared_ptr<void>& library(Library which) { return libraries_[which]; }
-#ifndef KEEL_CUDA_EMULATED
-  cudaStream_t stream() const { return stream_; }
-#endif
+  Stream stream() const { return stream_; }
 
   struct Parts;  // further data of an implementation
   Parts& parts() { return *parts_; }
 
  private:
   Options options_;
-#ifndef KEEL_CUDA_EMULATED
-  cudaStream_t stream_ = nullptr;
-#endif
+  Stream stream_ = nullptr;  // the emulator needs none
   std::unique_ptr<Parts> parts_;
   std::array<std::shared_ptr<void>, kLibraries> libraries_;
+};
+
+// Where a thread starts kernels: a device by its number, and one of its streams. `device` is null
+// where the stream is a caller's.
+struct Place {
+  int number = 0;
+  Stream stream = nullptr;
+  Device* device = nullptr;
 };
 
 // While an object lives, this thread prepares nodes and starts kernels for this device.
@@ -92,11 +105,35 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
 
  private:
-  Device* former_;
+  const Place* former_;
+  Place place_;
+};
+
+// While an object lives, this thread starts kernels on a caller's stream of a device. It creates
+// nothing, and afterwards the thread has the current device that it had before.
+class OnStream {
+ public:
+  OnStream(int device, Stream stream);
+  ~OnStream();
+  OnStream(const OnStream&) = delete;
+  OnStream& operator=(const OnStream&) = delete;
+
+ private:
+  const Place* former_;
+  Place place_;
+  int former_number_ = 0;
 };
 
 // The device of this thread's OnDevice. Throws Error{kCheckFailed} if there is none.
 Device& current_device();
+// The stream of this thread's innermost OnDevice or OnStream. Throws as current_device() does.
+Stream current_stream();
+
+// Throws Error{kBackendMissing} unless the device of that number can be used.
+void require_device(int number);
+// Says why a kernel on a device cannot use what lies at an address: it is the host's or another
+// device's. Empty if it can, as far as is known.
+std::string address_refusal(int device, const void* address);
 
 #ifndef KEEL_CUDA_EMULATED
 // Whether a call succeeded. If not, it also clears CUDA's last error, which the next launch would

@@ -7,16 +7,12 @@
 
 namespace keel::onednn {
 
-// Prepares the ops of src/ops/norm and those of the statistics of columns (column_moments.h,
-// column_gradient_sums.h), in float32; refuses every other op.
+// Prepares the ops of src/ops/norm/norm_ops.h in float32; refuses every other op.
 class NormBackend : public HostBackend {
  public:
   std::string_view name() const override { return "onednn"; }
   std::string description() const override;
   Prepared prepare(const NodeContext& context) override;
 };
-
-// The ops that NormBackend prepares, forward and backward.
-std::span<const OpInfo* const> norm_ops();
 
 }  // namespace keel::onednn

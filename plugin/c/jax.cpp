@@ -2,11 +2,13 @@
 // needs XLA's headers, which come with jaxlib, and none of XLA's symbols.
 //
 // Arguments are the inputs that are given, results all outputs. Attributes:
-//   op, attributes     texts, as keel_norm_prepare takes them
+//   op, attributes     texts, as a keel_request has them
 //   places             for each input of the op the number of its argument; -1: absent
 //   ranks              the rank of each argument for one call of the op
 // Arrays may have more axes in front, which vmap adds: the op then runs for each element of these
 // axes alone. An argument whose axis in front has the size 1 is the same for all elements of it.
+#include <xla/ffi/api/ffi.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -17,7 +19,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-#include <xla/ffi/api/ffi.h>
 
 #include "plugin/c/keel/norm.h"
 
@@ -128,8 +129,10 @@ keel_plan* plan_for(std::string_view op, std::string_view attributes,
   std::unique_ptr<keel_plan, Free>& plan = plans[key];
   if (plan == nullptr) {
     keel_plan* made = nullptr;
-    keel_norm_prepare(std::string(op).c_str(), std::string(attributes).c_str(), types.data(),
-                      std::int32_t(types.size()), &made);
+    const std::string name(op), text(attributes);
+    const keel_request request{
+        name.c_str(), text.c_str(), {KEEL_DEVICE_CPU, 0}, std::int32_t(types.size()), types.data()};
+    keel_norm_prepare(&request, &made);
     plan.reset(made);
   }
   return plan.get();
@@ -193,7 +196,7 @@ void run_on(ffi::ThreadPool& pool, Call& call) {
         },
         &call);
   }
-  const keel_executor executor{share, &pool, threads};
+  const keel_executor executor{share, &pool, threads, nullptr};
   call.run(0, elements, &executor);
 }
 

@@ -5,20 +5,23 @@
 #include <algorithm>
 #include <string>
 
-#include "backends/onednn/blocks.h"
 #include "backends/onednn/norm_backend.h"
+#include "plugin/c/cuda_library.h"
 #include "plugin/c/plan.h"
 #include "src/core/failure.h"
+#include "src/ops/norm/norm_ops.h"
 
 struct keel_plan {
-  keel::plugin::Plan plan;
+  std::unique_ptr<keel::plugin::Plan> plan;
 };
 
 namespace keel::plugin {
 namespace {
 
-static_assert(KEEL_F32 == int(DType::kF32) && KEEL_F64 == int(DType::kF64) &&
-              KEEL_I32 == int(DType::kI32) && KEEL_U8 == int(DType::kU8));
+static_assert(KEEL_CUDA_FAILED == int(ErrorKind::kCheckFailed) &&
+              KEEL_USAGE == int(ErrorKind::kUsage) && KEEL_MEMORY == int(ErrorKind::kMemory) &&
+              KEEL_UNSUPPORTED == int(ErrorKind::kBackendMissing) &&
+              KEEL_INTERNAL == int(ErrorKind::kInternal));
 
 // Of a fixed size, so that a lack of memory can be told, too.
 thread_local char last_error[1024] = "";
@@ -52,35 +55,6 @@ int guarded(const Body& body) noexcept {
   }
 }
 
-std::optional<TensorType> read(const keel_type& type, int place) {
-  if (type.dtype == KEEL_ABSENT) return std::nullopt;
-  check(type.dtype == KEEL_F32 || type.dtype == KEEL_F64 || type.dtype == KEEL_I32 ||
-            type.dtype == KEEL_U8,
-        ErrorKind::kUsage, "input {}: expected an element type of enum keel_dtype, got {}", place,
-        type.dtype);
-  check(type.rank >= 0 && type.rank <= Shape::kMaxRank, ErrorKind::kUsage,
-        "input {}: expected 0 to {} axes, got {}", place, Shape::kMaxRank, type.rank);
-  check(type.rank == 0 || type.sizes != nullptr, ErrorKind::kUsage,
-        "input {}: expected the sizes of {} axes, got none", place, type.rank);
-  for (int axis = 0; axis < type.rank; ++axis) {
-    check(type.sizes[axis] >= 0, ErrorKind::kUsage, "input {}: expected sizes >= 0, got {}", place,
-          type.sizes[axis]);
-  }
-  return TensorType{DType(type.dtype), Shape({type.sizes, std::size_t(type.rank)})};
-}
-
-class CallersExecutor : public onednn::Executor {
- public:
-  explicit CallersExecutor(const keel_executor& executor) : executor_(executor) {}
-  int threads() const override { return executor_.threads; }
-  void share(std::int64_t blocks, Work work, void* argument) override {
-    executor_.run(executor_.context, blocks, work, argument);
-  }
-
- private:
-  const keel_executor& executor_;
-};
-
 // Blocks as a body of a parallel for.
 struct Blocks {
   void (*work)(void*, std::int64_t, std::int64_t);
@@ -89,7 +63,7 @@ struct Blocks {
 
 std::string list_ops() {
   std::string text;
-  for (const OpInfo* op : onednn::norm_ops()) {
+  for (const OpInfo* op : norm_ops()) {
     text += std::string(op->name) + '\t';
     for (int i = 0; i < int(op->inputs.size()); ++i) {
       text += (i > 0 ? "," : "") + input_name(*op, i);
@@ -131,43 +105,37 @@ void keel_run_parallel_for(void* context, int64_t blocks, void (*work)(void*, in
       &body);
 }
 
-int keel_norm_prepare(const char* op, const char* attributes, const keel_type* inputs,
-                      int32_t count, keel_plan** plan) {
+int keel_norm_prepare(const keel_request* request, keel_plan** plan) {
   return guarded([&] {
     keel::check(plan != nullptr, keel::ErrorKind::kUsage, "plan: expected an address, got none");
     *plan = nullptr;
-    keel::check(op != nullptr, keel::ErrorKind::kUsage, "op: expected a name, got none");
-    keel::check(count == 0 || inputs != nullptr, keel::ErrorKind::kUsage,
-                "inputs: expected {} types, got none", count);
-    std::vector<std::optional<keel::TensorType>> types;
-    for (int i = 0; i < count; ++i) types.push_back(read(inputs[i], i));
-    *plan = new keel_plan{Plan(op, attributes == nullptr ? "" : attributes, types)};
+    keel::check(request != nullptr, keel::ErrorKind::kUsage, "request: expected one, got none");
+    const Request asked = read_request(*request);
+    const bool is_cuda = request->device.kind == KEEL_DEVICE_CUDA;
+    *plan = new keel_plan{is_cuda ? plan_on_cuda(asked) : plan_on_host(asked)};
   });
 }
 
 void keel_plan_free(keel_plan* plan) { delete plan; }
 
 int32_t keel_plan_outputs(const keel_plan* plan) {
-  return plan == nullptr ? 0 : int32_t(plan->plan.outputs().size());
+  return plan == nullptr ? 0 : int32_t(plan->plan->outputs().size());
 }
 
 keel_type keel_plan_output(const keel_plan* plan, int32_t place) {
   if (place < 0 || place >= keel_plan_outputs(plan)) return {KEEL_ABSENT, 0, nullptr};
-  const keel::TensorType& type = plan->plan.outputs()[std::size_t(place)];
+  const keel::TensorType& type = plan->plan->outputs()[std::size_t(place)];
   return {int32_t(type.dtype), int32_t(type.shape.rank()), type.shape.sizes().data()};
 }
 
 int64_t keel_plan_workspace(const keel_plan* plan) {
-  return plan == nullptr ? 0 : plan->plan.workspace();
+  return plan == nullptr ? 0 : plan->plan->workspace();
 }
 
 int keel_plan_run(const keel_plan* plan, const void* const* inputs, void* const* outputs,
                   void* workspace, const keel_executor* executor) {
   return guarded([&] {
     keel::check(plan != nullptr, keel::ErrorKind::kUsage, "plan: expected one, got none");
-    if (executor == nullptr) return plan->plan.run(inputs, outputs, workspace);
-    CallersExecutor threads(*executor);
-    const keel::onednn::EnteredExecutor entered(threads);
-    plan->plan.run(inputs, outputs, workspace);
+    plan->plan->run({inputs, outputs, workspace}, executor);
   });
 }

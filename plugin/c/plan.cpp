@@ -1,32 +1,18 @@
 #include "plugin/c/plan.h"
 
-#include <algorithm>
-
-#include "backends/onednn/norm_backend.h"
-#include "backends/reference/backend.h"
+#include "src/ops/norm/norm_ops.h"
 
 namespace keel::plugin {
 namespace {
 
-const OpInfo& find_norm_op(std::string_view name) {
-  for (const OpInfo* op : onednn::norm_ops()) {
-    if (op->name == name) return *op;
-  }
-  fail(ErrorKind::kUsage, "no op is called '{}'; keel_norm_ops() lists them", name);
-}
-
-// Float64 arrays run on the reference, which stores every value that is declared f32 as f64.
-Backend& backend_for(bool is_double) {
-  static onednn::NormBackend fast;
-  static reference::ReferenceBackend judge;
-  return is_double ? static_cast<Backend&>(judge) : fast;
-}
-
-// The type that the graph declares for an input whose array has the type `given`.
-TensorType declared(const OpInfo& op, int place, const TensorType& given, bool is_double) {
-  if (!is_double || !input_types(op, place).contains(DType::kF32)) return given;
-  check(given.dtype == DType::kF64, ErrorKind::kUsage, "[{}] {}: expected f64, as {} is, got {}",
-        op.name, input_name(op, place), input_name(op, 0), name_of(given.dtype));
+// The type that the graph declares for an input whose array has the type `given`. A backend that
+// stores every value declared f32 as f64 takes arrays of f64.
+TensorType declared(const OpInfo& op, int place, const TensorType& given, const Backend& backend) {
+  const DType stored = backend.storage(DType::kF32);
+  const bool is_stored_otherwise = stored != DType::kF32;
+  if (!is_stored_otherwise || !input_types(op, place).contains(DType::kF32)) return given;
+  check(given.dtype == stored, ErrorKind::kUsage, "[{}] {}: expected {}, as {} is, got {}", op.name,
+        input_name(op, place), name_of(stored), input_name(op, 0), name_of(given.dtype));
   return {DType::kF32, given.shape};
 }
 
@@ -50,21 +36,24 @@ void set_address(TensorRef& to, const void* address, const What& what) {
 
 }  // namespace
 
-Plan::Plan(std::string_view op, std::string_view attributes,
-           std::span<const std::optional<TensorType>> inputs)
-    : op_(find_norm_op(op)), inputs_(inputs.begin(), inputs.end()) {
+const OpInfo& find_norm_op(std::string_view name) {
+  for (const OpInfo* op : norm_ops()) {
+    if (op->name == name) return *op;
+  }
+  fail(ErrorKind::kUsage, "no op is called '{}'; keel_norm_ops() lists them", name);
+}
+
+Plan::Plan(const Request& request, Backend& backend)
+    : op_(find_norm_op(request.op)), inputs_(request.inputs) {
   check(inputs_.size() <= op_.inputs.size(), ErrorKind::kUsage,
         "[{}] expected at most {} inputs, got {}", op_.name, op_.inputs.size(), inputs_.size());
-  const bool is_double = !inputs_.empty() && inputs_[0] && inputs_[0]->dtype == DType::kF64 &&
-                         input_types(op_, 0).contains(DType::kF32);
   std::vector<Value> values(op_.inputs.size());
   for (int i = 0; i < int(inputs_.size()); ++i) {
     const std::optional<TensorType>& type = inputs_[std::size_t(i)];
     if (!type) continue;
-    values[std::size_t(i)] = graph_.input(input_name(op_, i), declared(op_, i, *type, is_double));
+    values[std::size_t(i)] = graph_.input(input_name(op_, i), declared(op_, i, *type, backend));
   }
-  Backend& backend = backend_for(is_double);
-  const Node& node = graph_.node(graph_.add(op_, values, attrs_from_text(op_, attributes)));
+  const Node& node = graph_.node(graph_.add(op_, values, attrs_from_text(op_, request.attributes)));
   prepared_ = backend.prepare({graph_, node});
   check(prepared_.refusal.empty(), ErrorKind::kBackendMissing, "{}", prepared_.refusal);
   for (const TensorType& type : node.outputs) {
@@ -77,23 +66,31 @@ Plan::Plan(std::string_view op, std::string_view attributes,
   }
 }
 
-void Plan::run(const void* const* inputs, void* const* outputs, void* workspace) const {
+Binding Plan::bound(const Arrays& arrays) const {
   Binding binding = blank_;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (!inputs_[i]) continue;
-    set_address(binding.inputs[i], inputs[i],
-                [&] { return fmt::format("[{}] {}", op_.name, input_name(op_, int(i))); });
+    set_address(binding.inputs[i], arrays.inputs[i], [&] { return input_text(i); });
   }
   for (std::size_t j = 0; j < outputs_.size(); ++j) {
-    set_address(binding.outputs[j], outputs[j],
-                [&] { return fmt::format("[{}] output {}", op_.name, j); });
+    set_address(binding.outputs[j], arrays.outputs[j], [&] { return output_text(j); });
   }
-  check(workspace != nullptr || prepared_.workspace == 0, ErrorKind::kUsage,
-        "[{}] expected a workspace of {} bytes, got none", op_.name, prepared_.workspace);
-  check(reinterpret_cast<std::uintptr_t>(workspace) % kAlignment == 0, ErrorKind::kUsage,
-        "[{}] workspace: expected an address that is a multiple of {} bytes", op_.name, kAlignment);
-  binding.workspace = workspace;
-  prepared_.bind(binding)();
+  check(arrays.workspace != nullptr || workspace() == 0, ErrorKind::kUsage,
+        "[{}] expected a workspace of {} bytes, got none", op_.name, workspace());
+  check(reinterpret_cast<std::uintptr_t>(arrays.workspace) % kAlignment == 0, ErrorKind::kUsage,
+        "{}: expected an address that is a multiple of {} bytes", workspace_text(), kAlignment);
+  binding.workspace = arrays.workspace;
+  return binding;
 }
+
+std::string Plan::input_text(std::size_t place) const {
+  return fmt::format("[{}] {}", op_.name, input_name(op_, int(place)));
+}
+
+std::string Plan::output_text(std::size_t place) const {
+  return fmt::format("[{}] output {}", op_.name, place);
+}
+
+std::string Plan::workspace_text() const { return fmt::format("[{}] workspace", op_.name); }
 
 }  // namespace keel::plugin

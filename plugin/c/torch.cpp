@@ -1,4 +1,5 @@
-// keel/norm.h for PyTorch: kernels of its dispatcher on the CPU, by LibTorch's stable C interface.
+// keel/norm.h for PyTorch: kernels of its dispatcher for CPUs and GPUs, by LibTorch's stable C
+// interface.
 // keel_norms.torch declares the ops (_ops.py) and asks for their kernels here; without this library
 // it has kernels in Python that do the same.
 #include <algorithm>
@@ -40,11 +41,22 @@ void share(void*, std::int64_t blocks, void (*work)(void*, std::int64_t, std::in
   KEEL_TORCH(torch_parallel_for, 0, blocks, 1, run, &body);
 }
 
-keel_executor executor() {
+// PyTorch's threads, or its current stream of a GPU.
+keel_executor executor(const Place& place) {
+  if (is_cuda(place)) return {nullptr, nullptr, 1, current_stream(place.index)};
   std::uint32_t threads = 1;
   KEEL_TORCH(torch_get_num_threads, &threads);
-  return {share, nullptr, std::int32_t(threads)};
+  return {share, nullptr, std::int32_t(threads), nullptr};
 }
+
+std::string text_of(const Place& place) {
+  if (is_cuda(place)) return "cuda:" + std::to_string(place.index);
+  static const std::int32_t cpu = functions().aoti_torch_device_type_cpu();
+  return place.type == cpu ? "cpu" : "another device";
+}
+
+// keel's kernels for GPUs read four floats at a time.
+std::uintptr_t alignment_on(const Place& place) { return is_cuda(place) ? 16 : 1; }
 
 // The arguments of an op: its inputs by place, then the attributes. The arrays have a fixed size,
 // here and below, because a call should take no longer than its kernel.
@@ -52,35 +64,58 @@ struct Arguments {
   std::array<Tensor, kMaxArrays> inputs;
   std::size_t count;
   std::string attributes;
+  Place place;
 
   Arguments(const Op& op, const Value* stack, std::uint64_t arguments) : count(arguments - 1) {
     for (std::size_t i = 0; i < count; ++i) {
       inputs[i] = i == 0 && op.needs_first ? take_tensor(stack[i]) : take_optional(stack[i]);
     }
     take_text(stack[count], attributes);
+    find_place(op);
+    const std::uintptr_t alignment = alignment_on(place);
     for (Tensor& input : inputs) {
-      if (input) input = contiguous(std::move(input));
+      if (input) input = contiguous(std::move(input), place, alignment);
+    }
+  }
+
+  keel_device device() const {
+    return is_cuda(place) ? keel_device{KEEL_DEVICE_CUDA, place.index}
+                          : keel_device{KEEL_DEVICE_CPU, 0};
+  }
+
+ private:
+  // All lie where the first does.
+  void find_place(const Op& op) {
+    const Tensor* first = nullptr;
+    for (const Tensor& input : inputs) {
+      if (!input) continue;
+      const Place own = place_of(input);
+      if (first == nullptr) place = own, first = &input;
+      if (own == place) continue;
+      throw std::invalid_argument("[" + op.name + "] expected all tensors on one device, got " +
+                                  text_of(place) + " and " + text_of(own));
     }
   }
 };
 
 // Runs a plan on the inputs' addresses and gives its outputs.
-std::array<Tensor, kMaxArrays> outputs_of(const Planned& planned, const void* const* from) {
+std::array<Tensor, kMaxArrays> outputs_of(const Planned& planned, const void* const* from,
+                                          const Place& place) {
   std::array<Tensor, kMaxArrays> outputs;
   std::array<void*, kMaxArrays> to{};
-  const keel_executor threads = executor();
+  const keel_executor runner = executor(place);
   for (std::size_t j = 0; j < planned.outputs.size(); ++j) {
-    outputs[j] = empty(planned.outputs[j].form);
+    outputs[j] = empty(planned.outputs[j].form, place);
     to[j] = mutable_address(outputs[j]);
-    ready_pages(to[j], planned.outputs[j].bytes, threads);
+    if (!is_cuda(place)) ready_pages(to[j], planned.outputs[j].bytes, runner);
   }
   Tensor workspace;  // PyTorch aligns to 64 bytes
   if (planned.workspace > 0) {
     static const std::int32_t u8 = functions().aoti_torch_dtype_uint8();
-    workspace = empty({u8, 1, &planned.workspace});
+    workspace = empty({u8, 1, &planned.workspace}, place);
   }
   if (keel_plan_run(planned.plan.get(), from, to.data(),
-                    workspace ? mutable_address(workspace) : nullptr, &threads) != KEEL_OK) {
+                    workspace ? mutable_address(workspace) : nullptr, &runner) != KEEL_OK) {
     throw std::invalid_argument(keel_error());
   }
   return outputs;
@@ -89,8 +124,8 @@ std::array<Tensor, kMaxArrays> outputs_of(const Planned& planned, const void* co
 void run(const Op& op, Value* stack, std::uint64_t arguments, std::uint64_t expected) {
   if (arguments > kMaxArrays || expected > kMaxArrays) throw std::length_error("too many arrays");
   const Arguments given(op, stack, arguments);
-  const auto planned =
-      plan_for({op.name.c_str(), given.attributes, {given.inputs.data(), given.count}});
+  const auto planned = plan_for(
+      {op.name.c_str(), given.attributes, given.device(), {given.inputs.data(), given.count}});
   if (planned->outputs.size() != expected) {
     throw std::invalid_argument("keel_norms: " + op.name + " was declared with other outputs");
   }
@@ -98,7 +133,7 @@ void run(const Op& op, Value* stack, std::uint64_t arguments, std::uint64_t expe
   for (std::size_t i = 0; i < given.count; ++i) {
     if (given.inputs[i]) from[i] = address(given.inputs[i]);
   }
-  auto outputs = outputs_of(*planned, from.data());
+  auto outputs = outputs_of(*planned, from.data(), given.place);
   for (std::size_t j = 0; j < expected; ++j) stack[j] = outputs[j].release();
 }
 
@@ -135,9 +170,10 @@ bool is_finite(const Tensor& tensor) {
 Tensor as_held(Tensor value, const Tensor& state) {
   Form form = form_of(value);
   const std::int32_t type = form_of(state).dtype;
-  if (form.dtype == type) return contiguous(std::move(value));
+  const Place place = place_of(value);
+  if (form.dtype == type) return contiguous(std::move(value), place, 1);
   form.dtype = type;
-  Tensor rounded = empty(form);
+  Tensor rounded = empty(form, place);
   KEEL_TORCH(aoti_torch_copy_, rounded.get(), value.get(), 0);
   return rounded;
 }
@@ -171,13 +207,16 @@ BoxedKernel kernel_of(std::size_t place, std::index_sequence<Places...>) {
   return kernels[place];
 }
 
-void enter(LibraryObject* library, const char* const* names, std::size_t count) {
+// A library of the dispatcher for a kind of devices, with the kernels of all ops. It lives as long
+// as the process.
+LibraryObject* enter(const char* devices, std::size_t count) {
+  LibraryObject* library = nullptr;
+  KEEL_TORCH(aoti_torch_library_init_impl, "keel_norms", devices, __FILE__, __LINE__, &library);
   for (std::size_t i = 0; i < count; ++i) {
-    ops[i] = {names[i], !std::string_view(names[i]).ends_with("_backward")};
-    KEEL_TORCH(torch_library_impl, library, names[i],
+    KEEL_TORCH(torch_library_impl, library, ops[i].name.c_str(),
                kernel_of(i, std::make_index_sequence<kMaxOps>()), kVersion);
   }
-  KEEL_TORCH(torch_library_impl, library, "commit", commit, kVersion);
+  return library;
 }
 
 // Registers the kernels. Throws std::runtime_error.
@@ -186,17 +225,19 @@ void enter_kernels(const char* const* names, std::size_t count) {
     throw std::runtime_error(std::string("PyTorch has no ") + missing);
   }
   if (count > kMaxOps) throw std::runtime_error("too many ops");
-  LibraryObject* library = nullptr;  // lives as long as the process
-  KEEL_TORCH(aoti_torch_library_init_impl, "keel_norms", "CPU", __FILE__, __LINE__, &library);
-  enter(library, names, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    ops[i] = {names[i], !std::string_view(names[i]).ends_with("_backward")};
+  }
+  KEEL_TORCH(torch_library_impl, enter("CPU", count), "commit", commit, kVersion);
+  enter("CUDA", count);
 }
 
 }  // namespace
 }  // namespace keel::plugin::torch
 
-// Enters the kernels of keel_norms::NAME for `count` names, and that of keel_norms::commit, into
-// the dispatcher of the PyTorch that is loaded. Returns nullptr, or why it could not; the text
-// stays valid. To be called once.
+// Enters the kernels of keel_norms::NAME for `count` names, on CPUs and GPUs, and that of
+// keel_norms::commit on CPUs into the dispatcher of the PyTorch that is loaded. Returns nullptr, or
+// why it could not; the text stays valid. To be called once.
 extern "C" KEEL_API const char* keel_norm_torch(const char* const* names, std::int32_t count) {
   static std::string failure;
   try {

@@ -10,6 +10,10 @@ namespace {
 
 Functions found;
 
+#define KEEL_TORCH_DECLARE(name, arguments) using name = std::int32_t(*) arguments;
+KEEL_TORCH_CUDA_CALLS(KEEL_TORCH_DECLARE)
+#undef KEEL_TORCH_DECLARE
+
 template <class Function>
 bool find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
@@ -32,6 +36,20 @@ const char* find_functions() {
   KEEL_TORCH_NUMBERS(KEEL_TORCH_FIND)
 #undef KEEL_TORCH_FIND
   return nullptr;
+}
+
+void* current_stream(std::int32_t device) {
+  static const auto get = [] {
+    void* library = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD);
+    aoti_torch_get_current_cuda_stream function = nullptr;
+    if (library == nullptr || !find(library, "aoti_torch_get_current_cuda_stream", function)) {
+      throw std::runtime_error("keel_norms: this PyTorch has no libtorch_cuda.so with streams");
+    }
+    return function;
+  }();
+  void* stream = nullptr;
+  expect(get(device, &stream), "aoti_torch_get_current_cuda_stream");
+  return stream;
 }
 
 void expect(std::int32_t status, const char* name) {

@@ -1,5 +1,6 @@
 // Fails to compile where plugin/c/torch_abi.h declares a function of PyTorch's other than PyTorch
 // does. Addresses of objects count as addresses: each side has names of its own for the objects.
+#define USE_CUDA  // shows what PyTorch has for GPUs
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/c/shim.h>
 
@@ -25,13 +26,18 @@ struct Plain<Result(Arguments...)> {
 
 using keel::plugin::torch::Functions;
 
-#define KEEL_SAME(name)                                                                  \
-  static_assert(std::is_same_v<typename Plain<decltype(Functions::name)>::type,          \
-                               typename Plain<decltype(&::name)>::type>,                 \
+#define KEEL_SAME(name)                                                         \
+  static_assert(std::is_same_v<typename Plain<decltype(Functions::name)>::type, \
+                               typename Plain<decltype(&::name)>::type>,        \
                 #name " is declared otherwise");
 #define KEEL_SAME_CALL(name, arguments) KEEL_SAME(name)
 KEEL_TORCH_CALLS(KEEL_SAME_CALL)
 KEEL_TORCH_NUMBERS(KEEL_SAME)
+#define KEEL_SAME_CUDA_CALL(name, arguments)                                    \
+  static_assert(std::is_same_v<typename Plain<std::int32_t(*) arguments>::type, \
+                               typename Plain<decltype(&::name)>::type>,        \
+                #name " is declared otherwise");
+KEEL_TORCH_CUDA_CALLS(KEEL_SAME_CUDA_CALL)
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <stdexcept>
+#include <type_traits>
 #include <unordered_map>
 
 namespace keel::plugin::torch {
@@ -45,6 +46,7 @@ std::int64_t bytes_of(const keel_type& type) {
 
 template <class Number>
 void append(std::string& key, const Number* numbers, std::int64_t count) {
+  static_assert(std::has_unique_object_representations_v<Number>);
   key.append(reinterpret_cast<const char*>(numbers), sizeof(Number) * std::size_t(count));
 }
 
@@ -53,6 +55,7 @@ void write_key(const Request& request, std::string& key) {
   key.assign(request.op);
   key += '\n';
   key += request.attributes;
+  append(key, &request.device, 1);
   for (const Tensor& tensor : request.inputs) {
     key += '\n';
     if (!tensor) continue;
@@ -72,11 +75,10 @@ std::shared_ptr<const Planned> made(const Request& request) {
     }
     types.push_back(type);
   }
+  const keel_request asked{request.op, request.attributes.c_str(), request.device,
+                           std::int32_t(types.size()), types.data()};
   keel_plan* plan = nullptr;
-  if (keel_norm_prepare(request.op, request.attributes.c_str(), types.data(),
-                        std::int32_t(types.size()), &plan) != KEEL_OK) {
-    throw std::invalid_argument(keel_error());
-  }
+  if (keel_norm_prepare(&asked, &plan) != KEEL_OK) throw std::invalid_argument(keel_error());
   auto planned = std::make_shared<Planned>();
   planned->plan.reset(plan);
   planned->workspace = keel_plan_workspace(plan);

@@ -28,6 +28,7 @@ struct Planned {
 struct Request {
   const char* op;
   const std::string& attributes;
+  keel_device device;
   std::span<const Tensor> inputs;
 };
 

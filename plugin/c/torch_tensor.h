@@ -49,8 +49,26 @@ inline Form form_of(const Tensor& tensor) {
   return form;
 }
 
-// A tensor in the host's memory, with the last axis fastest.
-inline Tensor empty(const Form& form) {
+// Where a tensor lies: PyTorch's number of a type of device, and that of a GPU.
+struct Place {
+  std::int32_t type = 0, index = 0;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+inline bool is_cuda(const Place& place) {
+  static const std::int32_t cuda = functions().aoti_torch_device_type_cuda();
+  return place.type == cuda;
+}
+
+inline Place place_of(const Tensor& tensor) {
+  Place place;
+  KEEL_TORCH(aoti_torch_get_device_type, tensor.get(), &place.type);
+  if (is_cuda(place)) KEEL_TORCH(aoti_torch_get_device_index, tensor.get(), &place.index);
+  return place;
+}
+
+// A tensor with the last axis fastest.
+inline Tensor empty(const Form& form, const Place& place) {
   std::int64_t strides[64];  // as many axes as PyTorch has
   std::int64_t stride = 1;
   for (std::int64_t axis = form.rank; axis-- > 0;) {
@@ -58,25 +76,28 @@ inline Tensor empty(const Form& form) {
     stride *= form.sizes[axis] > 1 ? form.sizes[axis] : 1;
   }
   Handle made = nullptr;
-  static const std::int32_t cpu = functions().aoti_torch_device_type_cpu();
-  KEEL_TORCH(aoti_torch_empty_strided, form.rank, form.sizes, strides, form.dtype, cpu, 0, &made);
+  KEEL_TORCH(aoti_torch_empty_strided, form.rank, form.sizes, strides, form.dtype, place.type,
+             place.index, &made);
   return Tensor(made);
-}
-
-// The tensor itself where its last axis is fastest, else a copy of it.
-inline Tensor contiguous(Tensor tensor) {
-  bool is_contiguous = false;
-  KEEL_TORCH(aoti_torch_is_contiguous, tensor.get(), &is_contiguous);
-  if (is_contiguous) return tensor;
-  Tensor copy = empty(form_of(tensor));
-  KEEL_TORCH(aoti_torch_copy_, copy.get(), tensor.get(), 0);
-  return copy;
 }
 
 inline const void* address(const Tensor& tensor) {
   const void* found = nullptr;
   KEEL_TORCH(torch_get_const_data_ptr, tensor.get(), &found);
   return found;
+}
+
+// The tensor itself where its last axis is fastest and its address a multiple of `alignment`, else
+// a copy of it.
+inline Tensor contiguous(Tensor tensor, const Place& place, std::uintptr_t alignment) {
+  bool is_contiguous = false;
+  KEEL_TORCH(aoti_torch_is_contiguous, tensor.get(), &is_contiguous);
+  const bool fits =
+      alignment == 1 || reinterpret_cast<std::uintptr_t>(address(tensor)) % alignment == 0;
+  if (is_contiguous && fits) return tensor;
+  Tensor copy = empty(form_of(tensor), place);
+  KEEL_TORCH(aoti_torch_copy_, copy.get(), tensor.get(), 0);
+  return copy;
 }
 
 inline void* mutable_address(const Tensor& tensor) {

@@ -17,7 +17,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIBRARY = "libkeel_norm.so.1"
+LIBRARY = "libkeel_norm.so.2"
 # What is compiled into the library or bundled with it, and where Debian keeps its licence.
 LICENCES = {"keel": ROOT / "LICENSE",
             **{name: pathlib.Path(f"/usr/share/doc/{package}/copyright") for name, package in
@@ -58,7 +58,7 @@ class BuildWithLibrary(build_py):
         super().run()
         folder, target = built_library(), pathlib.Path(self.build_lib) / "keel_norms"
         files = {LIBRARY: folder / LIBRARY, **linked_libraries(folder / LIBRARY)}
-        for name in ("libkeel_norm_torch.so", "libkeel_norm_jax.so"):
+        for name in ("libkeel_norm_cuda.so", "libkeel_norm_torch.so", "libkeel_norm_jax.so"):
             if (folder / name).exists():
                 files[name] = folder / name
         for name, path in files.items():

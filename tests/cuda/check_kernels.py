@@ -78,6 +78,21 @@ def start_faults(build, programs):
         yield f"{programs[1]} ended with {code}: {text.strip()}"
 
 
+def norm_faults(root, build):
+    """The norms' library for other programs loads its kernels for GPUs and says that there is no
+    GPU, unless there is one."""
+    program = ("from keel_norms import _library as l\n"
+               "try: l.plan('rms_norm', '', ((l.F32, (4, 6)),), (l.CUDA, 0)); print('planned')\n"
+               "except l.KeelError as error: print(error)")
+    libraries = build / "plugin/c"
+    code, text = run(sys.executable, "-c", program,
+                     env={**os.environ, "PYTHONPATH": str(root / "plugin/python"),
+                          "KEEL_NORM_LIBRARY": str(libraries / "libkeel_norm.so")})
+    has_gpu = run("sh", "-c", "nvidia-smi -L")[0] == 0
+    if code != 0 or ("planned" if has_gpu else "no GPU can be used") not in text:
+        yield f"libkeel_norm_cuda.so: a plan on a GPU: {text.strip()}"
+
+
 def configure_faults(root, build):
     """Meson takes the options with which CUDA belongs to keel itself."""
     options = (build / ".setup-options").read_text(encoding="utf-8").split()
@@ -112,9 +127,11 @@ def main():
     programs = ["keel_cuda", "tests/keel_cuda_tests"] if mode == "aside" else [
         "keel", "tests/keel_tests"]
     caching = {"CCACHE_SLOPPINESS": "pch_defines,time_macros", "CCACHE_DEPEND": "1"}
-    code, text = run("ninja", "-C", build, *programs, env={**caching, **os.environ})
+    has_norms = (build / "plugin/c/libkeel_norm.so").exists()
+    built = [*programs, *(["plugin/c/libkeel_norm_cuda.so"] if has_norms else [])]
+    code, text = run("ninja", "-C", build, *built, env={**caching, **os.environ})
     if code != 0:
-        print(f"{text}check_kernels: ninja -C {build} {' '.join(programs)} failed")
+        print(f"{text}check_kernels: ninja -C {build} {' '.join(built)} failed")
         return 1
     texts = {path: path.read_text(encoding="utf-8")
              for path in sorted((build / "backends/cuda").glob("*.txt"))}
@@ -123,6 +140,8 @@ def main():
                or source.stem != "convolution_cudnn"]
     bad = [*text_faults(texts), *header_faults(root, build, sources, programs),
            *start_faults(build, programs), *version_faults(root)]
+    if has_norms:
+        bad += norm_faults(root, build)
     bad += [f"{source.name}: not compiled" for source in sources
             if source.stem not in {path.stem for path in texts}]
     if mode == "aside":

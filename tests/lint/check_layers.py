@@ -49,7 +49,7 @@ MAY_INCLUDE = {
     "program": ["src", "backends", "frontend", "models", "studies", "bench", "include"],
     "plugin": [],
     "plugin/c": ["src", "backends"],
-    "tests": ["src", "backends", "frontend", "models", "studies", "bench"],
+    "tests": ["src", "backends", "frontend", "models", "studies", "bench", "plugin/c"],
 }
 
 # Made by meson outside of the source tree; each counts as lying beside its template.
@@ -70,7 +70,8 @@ LIBRARIES = [
     ("XLA", r"xla/ffi/", ["plugin/c/jax.cpp"]),
     ("PyTorch", r"torch/csrc/", ["plugin/c/torch_abi_check.cpp"]),
     ("the loader of libraries", r"dlfcn\.h$",
-     ["backends/ranks.cpp", "backends/nccl/nccl_library.cpp", "plugin/c/torch_abi.cpp", "tests/*"]),
+     ["backends/ranks.cpp", "backends/nccl/nccl_library.cpp", "plugin/c/cuda_library.cpp",
+      "plugin/c/torch_abi.cpp", "tests/*"]),
     ("Eigen", r"(unsupported/)?Eigen/", ["backends/reference/*", "models/skip_thoughts/*",
                                             "studies/*", "tests/*"]),
     ("oneDNN", r"(oneapi/)?dnnl",

@@ -14,8 +14,9 @@ KERNEL_LINES = 80
 PARAMETERS = 5
 
 KERNELS = re.compile(r"backends/\w+/(kernels|simd)/")
-# CUDA's own functions and NCCL's, which the tests play, have the parameters that NVIDIA gave them.
-GIVEN = re.compile(r"_*(cuda|cublas|cudnn|nccl)[A-Z]")
+# CUDA's own functions, NCCL's and PyTorch's, which the tests play, have the parameters that their
+# owners gave them.
+GIVEN = re.compile(r"_*(cuda|cublas|cudnn|nccl)[A-Z]|(aoti_)?torch_")
 CTAGS = [
     "-x", "--_xformat=%F\t%n\t%e\t%N\t%S", "--kinds-C++=f", "--kinds-Python=fm",
     "--langmap=C++:.h.cpp.inc.cu.cuh",

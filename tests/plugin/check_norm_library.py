@@ -20,12 +20,12 @@ SKIPPED = 77
 # The tests of a part of keel_norms, and the library that it needs.
 PARTS = {"numpy": (["numpy"], "libkeel_norm.so"),
          "torch": (["torch", "binding", "modules", "samples", "sync", "fsdp",
-                    "layers", "encoder"], "libkeel_norm.so"),
+                    "layers", "encoder", "cuda"], "libkeel_norm.so"),
          "jax": (["jax", "jax_errors"], "libkeel_norm_jax.so")}
 
 
 # What a wheel has beside Python's files: libraries, and licences of what is in them.
-FILES_OF_WHEEL = {"libkeel_norm.so.1", "libkeel_norm_torch.so", "keel.txt", "fmt.txt",
+FILES_OF_WHEEL = {"libkeel_norm.so.2", "libkeel_norm_torch.so", "keel.txt", "fmt.txt",
                   "Highway.txt", "Eigen.txt"}
 
 

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/emulator/simt.h"
@@ -17,14 +19,23 @@ namespace {
 constexpr std::int64_t kStrip = 256;  // also the alignment
 constexpr std::byte kIntact{0xA5};
 
+constexpr int kDevices = 2;
+
 struct Block {
   AlignedBytes bytes;
   std::byte* first = nullptr;
   std::int64_t size = 0;
+  int device = 0;
 };
 
-std::map<std::byte*, Block>& blocks() {
-  static std::map<std::byte*, Block> blocks;
+// All blocks, for one thread at a time.
+struct Blocks {
+  std::mutex mutex;
+  std::map<std::byte*, Block> by_address;
+};
+
+Blocks& blocks() {
+  static Blocks blocks;
   return blocks;
 }
 
@@ -71,16 +82,23 @@ bool is_intact(const std::byte* strip) {
 }
 
 void expect_intact() {
-  for (const auto& [first, block] : blocks()) {
+  const std::lock_guard lock(blocks().mutex);
+  for (const auto& [first, block] : blocks().by_address) {
     check(is_intact(first - kStrip) && is_intact(first + block.size), ErrorKind::kCheckFailed,
           "[emulator] a kernel wrote outside of {} bytes of device memory", block.size);
   }
 }
 
-// The device of the innermost OnDevice.
-Device*& innermost() {
-  static Device* device = nullptr;
-  return device;
+// That of the innermost OnDevice or OnStream of this thread.
+const Place*& innermost() {
+  thread_local const Place* place = nullptr;
+  return place;
+}
+
+const Place& current_place() {
+  check(innermost() != nullptr, ErrorKind::kCheckFailed,
+        "[emulator] a kernel outside of every run");
+  return *innermost();
 }
 
 }  // namespace
@@ -104,13 +122,43 @@ std::int64_t waits_of(Device& device) { return device.parts().waits; }
 void require_device() {}
 void fill_new_memory(std::byte byte) { new_memory() = byte; }
 
-OnDevice::OnDevice(Device& device) : former_(innermost()) { innermost() = &device; }
+void require_device(int number) {
+  check(number >= 0 && number < kDevices, ErrorKind::kBackendMissing,
+        "device: expected one of the {} that CUDA counts, from 0 on, got {}", kDevices, number);
+}
+
+OnDevice::OnDevice(Device& device)
+    : former_(innermost()), place_{device.number(), nullptr, &device} {
+  innermost() = &place_;
+}
 OnDevice::~OnDevice() { innermost() = former_; }
 
+OnStream::OnStream(int device, Stream stream)
+    : former_(innermost()), place_{device, stream, nullptr} {
+  check(stream == nullptr || stream->device == device, ErrorKind::kCheckFailed,
+        "[emulator] a kernel of device {} on a stream of device {}", device,
+        stream == nullptr ? device : stream->device);
+  innermost() = &place_;
+}
+OnStream::~OnStream() { innermost() = former_; }
+
 Device& current_device() {
-  check(innermost() != nullptr, ErrorKind::kCheckFailed,
-        "[emulator] a kernel outside of every run");
-  return *innermost();
+  Device* device = current_place().device;
+  check(device != nullptr, ErrorKind::kCheckFailed,
+        "[emulator] a caller's stream has no device here");
+  return *device;
+}
+
+Stream current_stream() { return current_place().stream; }
+
+std::string address_refusal(int device, const void* address) {
+  const std::lock_guard lock(blocks().mutex);
+  for (const auto& [first, block] : blocks().by_address) {
+    const auto* at = static_cast<const std::byte*>(address);
+    if (at < first || at >= first + block.size) continue;
+    return block.device == device ? "" : fmt::format("one of device {}", block.device);
+  }
+  return "one that CUDA does not know";
 }
 
 Device::Device(const Options& options) : options_(options), parts_(std::make_unique<Parts>()) {}
@@ -120,7 +168,7 @@ std::string Device::text() const { return "SIMT emulator on the host"; }
 
 std::byte* Device::allocate(std::int64_t bytes) {
   expect_no_recording(*this, "memory is allocated");
-  Block block{AlignedBytes(bytes + 3 * kStrip), nullptr, bytes};
+  Block block{AlignedBytes(bytes + 3 * kStrip), nullptr, bytes, number()};
   const auto start = reinterpret_cast<std::uintptr_t>(block.bytes.data());
   const auto aligned = (start + kStrip - 1) / kStrip * kStrip;
   block.first = block.bytes.data() + (aligned - start) + kStrip;
@@ -128,11 +176,15 @@ std::byte* Device::allocate(std::int64_t bytes) {
   std::fill_n(block.first, bytes, new_memory());
   std::fill_n(block.first + bytes, kStrip, kIntact);
   std::byte* const first = block.first;
-  blocks().emplace(first, std::move(block));
+  const std::lock_guard lock(blocks().mutex);
+  blocks().by_address.emplace(first, std::move(block));
   return first;
 }
 
-void Device::release(std::byte* memory) noexcept { blocks().erase(memory); }
+void Device::release(std::byte* memory) noexcept {
+  const std::lock_guard lock(blocks().mutex);
+  blocks().by_address.erase(memory);
+}
 
 void Device::upload(std::byte* dst, const void* src, std::int64_t bytes) {
   expect_no_recording(*this, "a copy from the host");
@@ -186,8 +238,16 @@ Kernel Device::record(std::span<const Kernel> kernels) {
 }
 
 void simt::enqueue(std::function<void()> work) {
-  Recording& recording = current_device().parts().recording;
+  const Place& place = current_place();
+  if (place.stream != nullptr) return place.stream->work.push_back(std::move(work));
+  if (place.device == nullptr) return work();
+  Recording& recording = place.device->parts().recording;
   recording.is_on ? recording.work.push_back(std::move(work)) : work();
+}
+
+void simt::synchronize(Stream& stream) {
+  for (const auto& item : std::exchange(stream.work, {})) item();
+  expect_intact();
 }
 
 }  // namespace keel::cuda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <boost/context/fixedsize_stack.hpp>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -219,6 +220,8 @@ void set_order(std::uint64_t seed) { machine().seed = seed; }
 void run(std::int64_t blocks, int threads, const std::function<void()>& kernel) {
   check(blocks > 0 && blocks < (std::int64_t{1} << 31) && threads > 0 && threads <= 1024,
         ErrorKind::kCheckFailed, "[emulator] a grid of {} blocks of {} threads", blocks, threads);
+  static std::mutex mutex;  // threads of the host share the machine
+  const std::lock_guard lock(mutex);
   ++counts.launches;
   Machine& m = machine();
   m.kernel = &kernel;

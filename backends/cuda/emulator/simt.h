@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 #include "backends/cuda/emulator/reads.h"
 
@@ -36,7 +37,7 @@ struct Index {
   unsigned x;
 };
 
-// The emulated thread that is running. One thread of the host runs all of them.
+// The emulated thread that is running. One thread of the host at a time runs all of them.
 struct Here {
   Index thread{}, block{}, threads{}, blocks{};
   std::uint64_t serial = 0;  // of the block, counted over all kernels
@@ -51,7 +52,17 @@ struct Counts {
 };
 inline Counts counts;
 
-// Enqueues device work: it is done at once or, while a step is recorded, at each replay.
+// A caller's stream (OnStream), for one thread at a time. Its work is done as late as may be: when
+// the stream is waited for. What has been enqueued is thereby seen to be on the right stream.
+struct Stream {
+  int device = 0;
+  std::vector<std::function<void()>> work = {};
+};
+// Does the work of a stream, and finds what kernels wrote outside of their memory.
+void synchronize(Stream& stream);
+
+// Enqueues device work: it is done at once or, while a step is recorded, at each replay. That of a
+// stream waits.
 void enqueue(std::function<void()> work);
 
 // Runs `kernel` for every thread of every block. Throws Error{kCheckFailed} if it finds a fault.

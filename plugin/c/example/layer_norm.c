@@ -20,8 +20,10 @@ static void expect(int status) {
 /* Prepares an op and runs it once. A program that calls an op often keeps plan and workspace. */
 static void run(const char* op, const char* attributes, const keel_type* types, int count,
                 const void* const* inputs, void* const* outputs) {
+  const keel_request request = {
+      .op = op, .attributes = attributes, .count = count, .inputs = types};
   keel_plan* plan = NULL;
-  expect(keel_norm_prepare(op, attributes, types, count, &plan));
+  expect(keel_norm_prepare(&request, &plan));
   const size_t unit = 64, bytes = ((size_t)keel_plan_workspace(plan) + unit) / unit * unit;
   void* workspace = aligned_alloc(unit, bytes);
   expect(keel_plan_run(plan, inputs, outputs, workspace, NULL));

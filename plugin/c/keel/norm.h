@@ -2,17 +2,19 @@
  * that the caller owns.
  *
  *     keel_type types[3] = {{KEEL_F32, 2, sizes}, {KEEL_F32, 1, width}, {KEEL_F32, 1, width}};
+ *     keel_request request = {.op = "layer_norm", .attributes = "eps=1e-06",
+ *                             .count = 3, .inputs = types};
  *     keel_plan* plan = NULL;
- *     if (keel_norm_prepare("layer_norm", "eps=1e-06", types, 3, &plan)) puts(keel_error());
+ *     if (keel_norm_prepare(&request, &plan)) puts(keel_error());
  *     const void* inputs[3] = {x, gain, bias};
  *     void* outputs[3] = {y, mean, rstd};
  *     keel_plan_run(plan, inputs, outputs, workspace, NULL);
  *     keel_plan_free(plan);
  *
- * A plan is an op with attributes and the types of its inputs. It is immutable: any number of
- * threads may run one plan at once, each with arrays and a workspace of its own. The library starts
- * no thread, keeps no memory between calls but the plans, never ends the process, and throws
- * nothing.
+ * A plan is an op with attributes and the types of its inputs, on a device. It is immutable: any
+ * number of threads may run one plan at once, each with arrays and a workspace of its own. The
+ * library starts no thread, makes no stream, keeps no memory between calls but the plans, never
+ * ends the process, and throws nothing.
  *
  * Formulas, inputs and outputs by place, attributes and errors of an op stand in keel's header
  * src/ops/norm/NAME.h, and in src/ops/column_moments.h and src/ops/column_gradient_sums.h.
@@ -22,7 +24,12 @@
  * run on kernels in SIMD, for which the bounds of keel's docs/numerics.md hold; results have the
  * same bits for any number of threads. Float64 arrays run on keel's reference backend, one thread,
  * each op computed from its definition. All floating arrays of a call have one type, except for
- * sums over columns, which are float64 always. */
+ * sums over columns, which are float64 always.
+ *
+ * On a GPU, a plan of KEEL_DEVICE_CUDA takes float32. Its arrays and its workspace lie in the
+ * memory of that device, float32 arrays aligned to 16 bytes. keel_plan_run starts kernels on the
+ * caller's stream and returns; it neither waits nor allocates there, so it may be captured into a
+ * CUDA graph. The kernels are in libkeel_norm_cuda.so, which the first such plan loads. */
 #pragma once
 
 #include <stdint.h>
@@ -37,15 +44,19 @@
 extern "C" {
 #endif
 
-/* The version of this interface. It grows when a function or structure changes its meaning. */
-#define KEEL_ABI 1
+/* The version of this interface. It grows when a function or structure changes its meaning.
+ * 2: keel_norm_prepare takes a keel_request with a device; keel_executor has a stream. */
+#define KEEL_ABI 2
 
 /* What a function returns. For all but KEEL_OK, keel_error() says more. */
 enum keel_status {
   KEEL_OK = 0,
-  KEEL_USAGE = 2,       /* an unknown op or attribute, types that do not fit, a missing array */
+  KEEL_CUDA_FAILED = 1, /* a call of CUDA failed; the text has CUDA's own words */
+  KEEL_USAGE = 2,       /* an unknown op or attribute, types that do not fit, a missing array, or
+                           one that does not lie on the device */
   KEEL_MEMORY = 5,      /* an allocation failed, or a size is too large to count */
-  KEEL_UNSUPPORTED = 7, /* no kernel takes this op with these types */
+  KEEL_UNSUPPORTED = 7, /* no kernel takes this op with these types, or the device is not there:
+                           no GPU, no driver, or a keel_norm without CUDA */
   KEEL_INTERNAL = 70    /* a bug of keel */
 };
 
@@ -59,14 +70,36 @@ typedef struct keel_type {
   const int64_t* sizes;
 } keel_type;
 
-/* The caller's threads. run() calls work(argument, first, last) for ranges [first, last) that
- * together are [0, blocks), each block once, on any threads, and returns when all calls have
- * returned. `threads` says how many may work at once; with 1 run() is not called. */
+/* Where the arrays of a plan lie and its kernels run. `index` counts GPUs as CUDA does, with
+ * CUDA_VISIBLE_DEVICES; it is not read for KEEL_DEVICE_CPU. */
+enum keel_device_kind { KEEL_DEVICE_CPU = 0, KEEL_DEVICE_CUDA = 1 };
+typedef struct keel_device {
+  int32_t kind; /* enum keel_device_kind */
+  int32_t index;
+} keel_device;
+
+/* What a plan is made of. A member that is not set is 0: the CPU, default attributes.
+ * `attributes` is "name=value name=value" in any order; attributes that are not named keep their
+ * defaults. `inputs` has the types of the first `count` inputs; the others are absent. */
+typedef struct keel_request {
+  const char* op;
+  const char* attributes; /* NULL stands for "" */
+  keel_device device;
+  int32_t count;
+  const keel_type* inputs;
+} keel_request;
+
+/* What a run works on: on the CPU the caller's threads, on a GPU a stream. run() calls
+ * work(argument, first, last) for ranges [first, last) that together are [0, blocks), each block
+ * once, on any threads, and returns when all calls have returned. `threads` says how many may work
+ * at once; with 1 run() is not called. `stream` is a cudaStream_t of the plan's device; NULL is
+ * CUDA's default stream. */
 typedef struct keel_executor {
   void (*run)(void* context, int64_t blocks,
               void (*work)(void* argument, int64_t first, int64_t last), void* argument);
   void* context;
   int32_t threads;
+  void* stream;
 } keel_executor;
 
 /* The run() of an executor whose threads are those of a function `for`(begin, end, grain, body,
@@ -93,11 +126,8 @@ KEEL_API const char* keel_error(void);
  * tab, and its default attributes. The library owns the text. */
 KEEL_API const char* keel_norm_ops(void);
 
-/* Makes a plan. `attributes` is "name=value name=value" in any order; attributes that are not named
- * keep their defaults; NULL stands for "". Inputs after the last given one are absent. On failure
- * *plan is NULL. */
-KEEL_API int keel_norm_prepare(const char* op, const char* attributes, const keel_type* inputs,
-                               int32_t count, keel_plan** plan);
+/* Makes a plan. On failure *plan is NULL. */
+KEEL_API int keel_norm_prepare(const keel_request* request, keel_plan** plan);
 /* NULL is allowed. */
 KEEL_API void keel_plan_free(keel_plan* plan);
 
@@ -106,12 +136,13 @@ KEEL_API int32_t keel_plan_outputs(const keel_plan* plan);
  * gradient of an absent gain, has the shape (0). For a place that the op does not have, dtype is
  * KEEL_ABSENT. */
 KEEL_API keel_type keel_plan_output(const keel_plan* plan, int32_t place);
-/* Bytes of the workspace that a run needs, aligned to 64 bytes. 0: none. */
+/* Bytes of the workspace that a run needs on the plan's device, aligned to 64 bytes. 0: none. */
 KEEL_API int64_t keel_plan_workspace(const keel_plan* plan);
 
-/* Runs the op. `inputs` has an address for each input of keel_norm_prepare, `outputs` one for each
+/* Runs the op. `inputs` has an address for each input of the request, `outputs` one for each
  * output; addresses of absent arrays, and of arrays without elements, are ignored. Outputs may not
- * overlap inputs or each other. `executor` may be NULL: the calling thread does everything. */
+ * overlap inputs or each other. `executor` may be NULL: the calling thread does everything, or the
+ * default stream. What fails on a GPU after this has returned, CUDA reports to a later call. */
 KEEL_API int keel_plan_run(const keel_plan* plan, const void* const* inputs, void* const* outputs,
                            void* workspace, const keel_executor* executor);
 

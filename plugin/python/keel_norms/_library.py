@@ -8,9 +8,11 @@ import os
 import pathlib
 from typing import NamedTuple
 
-ABI = 1
+ABI = 2
+NAME = f"libkeel_norm.so.{ABI}"
 ABSENT, F32, F64, I32, U8 = -1, 0, 1, 3, 4
 ALIGNMENT = 64
+CPU, CUDA = 0, 1
 
 
 class KeelError(ValueError):
@@ -22,9 +24,18 @@ class Type(ctypes.Structure):
                 ("sizes", ctypes.POINTER(ctypes.c_int64))]
 
 
+class Device(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_int32), ("index", ctypes.c_int32)]
+
+
+class Request(ctypes.Structure):
+    _fields_ = [("op", ctypes.c_char_p), ("attributes", ctypes.c_char_p), ("device", Device),
+                ("count", ctypes.c_int32), ("inputs", ctypes.POINTER(Type))]
+
+
 class Executor(ctypes.Structure):
     _fields_ = [("run", ctypes.c_void_p), ("context", ctypes.c_void_p),
-                ("threads", ctypes.c_int32)]
+                ("threads", ctypes.c_int32), ("stream", ctypes.c_void_p)]
 
 
 class Op(NamedTuple):
@@ -36,8 +47,8 @@ def path():
     """Where the library is, or its name for the system's loader."""
     if named := os.environ.get("KEEL_NORM_LIBRARY"):
         return named
-    beside = pathlib.Path(__file__).parent / "libkeel_norm.so.1"
-    return str(beside) if beside.exists() else "libkeel_norm.so.1"
+    beside = pathlib.Path(__file__).parent / NAME
+    return str(beside) if beside.exists() else NAME
 
 
 def _declare(library):
@@ -47,8 +58,7 @@ def _declare(library):
         "keel_info": (text,),
         "keel_error": (text,),
         "keel_norm_ops": (text,),
-        "keel_norm_prepare": (ctypes.c_int, text, text, ctypes.POINTER(Type), ctypes.c_int32,
-                              pointers),
+        "keel_norm_prepare": (ctypes.c_int, ctypes.POINTER(Request), pointers),
         "keel_plan_free": (None, ctypes.c_void_p),
         "keel_plan_outputs": (ctypes.c_int32, ctypes.c_void_p),
         "keel_plan_output": (Type, ctypes.c_void_p, ctypes.c_int32),
@@ -98,16 +108,16 @@ def ops():
 
 
 class Plan:
-    """An op with attributes and the types of its inputs, (dtype, sizes) or None for an absent one.
-    Any thread may run it at any time."""
+    """An op with attributes and the types of its inputs, (dtype, sizes) or None for an absent one,
+    on a device, (kind, index). Any thread may run it at any time."""
 
-    def __init__(self, op, attributes, types):
+    def __init__(self, op, attributes, types, device):
         self._library = load()
         handle = ctypes.c_void_p()
         kept = [_type(given) for given in types]
-        _expect(self._library.keel_norm_prepare(op.encode(), attributes.encode(),
-                                                (Type * len(kept))(*kept), len(kept),
-                                                ctypes.byref(handle)))
+        request = Request(op.encode(), attributes.encode(), Device(*device), len(kept),
+                          (Type * len(kept))(*kept))
+        _expect(self._library.keel_norm_prepare(ctypes.byref(request), ctypes.byref(handle)))
         self._handle = handle
         self._run = self._library.keel_plan_run
         self.outputs = [self._output(j) for j in range(self._library.keel_plan_outputs(handle))]
@@ -146,6 +156,6 @@ def _type(given):
 
 
 @functools.lru_cache(maxsize=1024)
-def plan(op, attributes, types):
+def plan(op, attributes, types, device=(CPU, 0)):
     """A plan, the same object for the same arguments as long as it is in use."""
-    return Plan(op, attributes, types)
+    return Plan(op, attributes, types, device)

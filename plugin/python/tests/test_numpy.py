@@ -259,7 +259,7 @@ class Threads(unittest.TestCase):
 
         class Executor(ctypes.Structure):
             _fields_ = [("run", run_type), ("context", ctypes.c_void_p),
-                        ("threads", ctypes.c_int32)]
+                        ("threads", ctypes.c_int32), ("stream", ctypes.c_void_p)]
 
         shared = []
         pool = concurrent.futures.ThreadPoolExecutor(3)
@@ -269,7 +269,7 @@ class Threads(unittest.TestCase):
             cuts = np.linspace(0, blocks, 4, dtype=int).tolist()
             list(pool.map(lambda i: work(argument, cuts[i], cuts[i + 1]), range(3)))
 
-        executor = Executor(run_type(share), None, 3)
+        executor = Executor(run_type(share), None, 3, None)
         x = np.random.default_rng(6).standard_normal((2048, 64)).astype(np.float32)
         gain = np.ones(64, np.float32)
         step = kn.layer_norm(x, gain)

@@ -1,4 +1,5 @@
-"""keel's norms as modules of PyTorch, on CPUs.
+"""keel's norms as modules of PyTorch, on CPUs and, where keel was built with CUDA, on GPUs (never
+yet run on one).
 
     from keel_norms import torch as knn
 

@@ -179,12 +179,7 @@ def commit(states, following):
     finite in the type of its state. Nobody waits for the numbers."""
     if not _is_traced():
         return _ops.commit(states, following)
-    following = [value.to(state.dtype) for state, value in zip(states, following)]
-    found = [torch.isfinite(value).all() for value in following if value.is_floating_point()]
-    is_finite = functools.reduce(torch.logical_and, found)
-    for state, value in zip(states, following):
-        state.copy_(torch.where(is_finite, value, state))
-    return None
+    return _ops.commit_unseen(states, following)
 
 
 def _is_traced():

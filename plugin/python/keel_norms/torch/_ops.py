@@ -1,4 +1,5 @@
-"""torch.ops.keel_norms: keel's ops for PyTorch's dispatcher, made from the table of norms.
+"""torch.ops.keel_norms: keel's ops for PyTorch's dispatcher, made from the table of norms, for
+tensors on CPUs and on GPUs. All tensors of a call lie on one device.
 
 An op takes the inputs of keel by place, of which all but x may be None, and the attributes as text.
 It gives every output of keel; one that does not apply has the shape (0). Ops are pure: states come
@@ -24,6 +25,7 @@ OPS = _library.ops()
 _DTYPES = {torch.float32: _library.F32, torch.float64: _library.F64, torch.int32: _library.I32,
            torch.uint8: _library.U8}
 _TYPES = {number: dtype for dtype, number in _DTYPES.items()}
+_CPU = torch.device("cpu")
 _ops = torch.library.Library("keel_norms", "DEF")
 
 
@@ -51,29 +53,65 @@ def _executor(threads):
     return executor, ctypes.addressof(executor)
 
 
+@functools.lru_cache(maxsize=64)
+def _stream_executor(stream):
+    """An executor whose stream is a cudaStream_t."""
+    executor = _library.Executor(None, None, 1, stream)
+    return executor, ctypes.addressof(executor)
+
+
+def _executor_on(device):
+    """The address of an executor of PyTorch's own threads, or of its current stream of a GPU."""
+    if device.type == "cuda":
+        return _stream_executor(torch.cuda.current_stream(device).cuda_stream)[1]
+    return _executor(torch.get_num_threads())[1]
+
+
+def _device_of(op, tensors):
+    """The device on which all tensors lie."""
+    found = _CPU
+    for place, tensor in enumerate(t for t in tensors if t is not None):
+        own = tensor.device if tensor.is_cuda else _CPU
+        if place > 0 and own != found:
+            raise ValueError(f"[{op}] expected all tensors on one device, got {found} and {own}")
+        found = own
+    return found
+
+
+def _ready(tensor):
+    """The tensor, or a copy that keel can read: contiguous, and on a GPU aligned to 16 bytes."""
+    if tensor is None:
+        return None
+    tensor = tensor.contiguous()
+    is_off = tensor.is_cuda and tensor.data_ptr() % 16
+    return tensor.clone() if is_off else tensor
+
+
 @functools.lru_cache(maxsize=1024)
-def _plan(op, attributes, types):
+def _plan(op, attributes, types, device=_CPU):
     """A plan and the sizes and element types of its outputs; `types` are those of PyTorch."""
     for given, name in zip(types, OPS[op].inputs):
         if given is not None and given[0] not in _DTYPES:
             raise TypeError(f"[{op}] {name}: expected float32 or float64, got {given[0]}")
     plan = _library.plan(op, attributes, tuple(
-        None if given is None else (_DTYPES[given[0]], tuple(given[1])) for given in types))
+        None if given is None else (_DTYPES[given[0]], tuple(given[1])) for given in types),
+        (_library.CUDA, device.index) if device.type == "cuda" else (_library.CPU, 0))
     return plan, [(sizes, _TYPES[dtype]) for dtype, sizes in plan.outputs]
 
 
 def run(op, tensors, attributes):
     """The outputs of an op, past PyTorch's dispatcher."""
-    tensors = [None if t is None else t.contiguous() for t in tensors]
-    plan, results = _plan(op, attributes,
-                          tuple([None if t is None else (t.dtype, t.shape) for t in tensors]))
-    outputs = [torch.empty(sizes, dtype=dtype) for sizes, dtype in results]
+    device = _device_of(op, tensors)
+    tensors = list(map(_ready, tensors))
+    plan, results = _plan(op, attributes, tuple([None if t is None else (t.dtype, t.shape)
+                                                 for t in tensors]), device)
+    outputs = [torch.empty(sizes, dtype=dtype, device=device) for sizes, dtype in results]
     workspace = None
     if plan.workspace:  # PyTorch aligns to 64 bytes
-        workspace = torch.empty(plan.workspace, dtype=torch.uint8)
+        workspace = torch.empty(plan.workspace, dtype=torch.uint8, device=device)
     plan.run([None if t is None else t.data_ptr() for t in tensors],
              [t.data_ptr() for t in outputs], workspace if workspace is None
-             else workspace.data_ptr(), _executor(torch.get_num_threads())[1])
+             else workspace.data_ptr(), _executor_on(device))
     return tuple(outputs)
 
 
@@ -134,6 +172,7 @@ def _define(op, outputs, fake):
 
     if not IS_COMPILED:
         _ops.impl(op, kernel, "CPU")
+        _ops.impl(op, kernel, "CUDA")
     torch.library.register_fake(f"keel_norms::{op}", shapes, lib=_ops)
 
 
@@ -149,6 +188,16 @@ def _commit(states, following):
             state.copy_(value)
 
 
+def commit_unseen(states, following):
+    """The same without a look at the numbers: nobody waits for a GPU, and torch.compile can trace
+    it."""
+    following = [value.to(state.dtype) for state, value in zip(states, following)]
+    found = [torch.isfinite(value).all() for value in following if value.is_floating_point()]
+    is_finite = functools.reduce(torch.logical_and, found)
+    for state, value in zip(states, following):
+        state.copy_(torch.where(is_finite, value, state))
+
+
 def _no_shapes(states, following):
     pass
 
@@ -162,6 +211,7 @@ for _norm, _facts in NORMS.items():
 _ops.define("commit(Tensor(a!)[] states, Tensor[] following) -> ()")
 if not IS_COMPILED:
     _ops.impl("commit", _commit, "CPU")
+_ops.impl("commit", commit_unseen, "CUDA")
 torch.library.register_fake("keel_norms::commit", _no_shapes, lib=_ops)
 
 OVERLOADS = {op: getattr(torch.ops.keel_norms, op).default for op in _NAMES}
@@ -183,8 +233,9 @@ def call(op, tensors, attributes):
 def refusal(op, tensors, attributes, error):
     """The error of a kernel; what keel refuses has the same kind and words by either library."""
     try:
+        device = _device_of(op, tensors)
         _plan(op, attributes,
-              tuple([None if t is None else (t.dtype, t.shape) for t in tensors]))
-    except (TypeError, _library.KeelError) as refused:
+              tuple([None if t is None else (t.dtype, t.shape) for t in tensors]), device)
+    except (TypeError, ValueError) as refused:  # a KeelError is a ValueError
         return refused
     return error

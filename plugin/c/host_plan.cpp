@@ -1,0 +1,51 @@
+// Plans on the CPU.
+#include "backends/onednn/blocks.h"
+#include "backends/onednn/norm_backend.h"
+#include "backends/reference/backend.h"
+#include "plugin/c/plan.h"
+
+namespace keel::plugin {
+namespace {
+
+// Float64 arrays run on the reference, but for an op that takes float64 alone.
+Backend& backend_for(const Request& request) {
+  static onednn::NormBackend fast;
+  static reference::ReferenceBackend judge;
+  const auto& inputs = request.inputs;
+  const bool is_double = !inputs.empty() && inputs[0] && inputs[0]->dtype == DType::kF64 &&
+                         input_types(find_norm_op(request.op), 0).contains(DType::kF32);
+  return is_double ? static_cast<Backend&>(judge) : fast;
+}
+
+class CallersExecutor : public onednn::Executor {
+ public:
+  explicit CallersExecutor(const keel_executor& executor) : executor_(executor) {}
+  int threads() const override { return executor_.threads; }
+  void share(std::int64_t blocks, Work work, void* argument) override {
+    executor_.run(executor_.context, blocks, work, argument);
+  }
+
+ private:
+  const keel_executor& executor_;
+};
+
+class HostPlan : public Plan {
+ public:
+  explicit HostPlan(const Request& request) : Plan(request, backend_for(request)) {}
+
+  void run(const Arrays& arrays, const keel_executor* executor) const override {
+    const Binding binding = bound(arrays);
+    if (executor == nullptr) return start(binding);
+    CallersExecutor threads(*executor);
+    const onednn::EnteredExecutor entered(threads);
+    start(binding);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> plan_on_host(const Request& request) {
+  return std::make_unique<HostPlan>(request);
+}
+
+}  // namespace keel::plugin
