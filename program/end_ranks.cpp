@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "backends/ranks.h"
 #include "frontend/io/message.h"
 #include "src/core/failure.h"
 #include "src/core/shown.h"
@@ -21,6 +22,16 @@ int end_ranks(Communicator& ranks) {
                            : "keel: error: " + text);
   ranks.end_all(int(failure.kind));
   return int(failure.kind);
+}
+
+int with_ranks(const std::function<int(Communicator&)>& command) {
+  const auto ranks = start_ranks([](const std::string& line) { io::say(line); });
+  if (ranks->size() == 1) return command(*ranks);
+  try {
+    return command(*ranks);
+  } catch (...) {
+    return end_ranks(*ranks);
+  }
 }
 
 }  // namespace keel::cli

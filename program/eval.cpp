@@ -13,6 +13,7 @@
 #include "frontend/train/run_state.h"
 #include "program/common.h"
 #include "program/confusion.h"
+#include "program/end_ranks.h"
 #include "program/outputs.h"
 
 namespace keel::cli {
@@ -65,9 +66,8 @@ train::Evaluation run_with_progress(train::Evaluator& evaluator, const std::stri
   return result;
 }
 
-}  // namespace
-
-int run_eval(const EvalArgs& args) {
+// Of several ranks each evaluates a part of the batches; the first one says and writes the result.
+int eval_with(const EvalArgs& args, Communicator& ranks) {
   auto [path, file, stored] = open_checkpoint(args.path);
   task::OptionValues settings;
   if (!args.run.data.empty()) settings.emplace_back("data.source", args.run.data);
@@ -85,6 +85,7 @@ int run_eval(const EvalArgs& args) {
   train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
   train::load_finite(file, path, variables);
+  evaluator.share(ranks);
   if (args.statistics == "pass") take_statistics(*backend, variables, job);
   const auto rows = job.splits().stream(split_called(args.split), train::evaluation_options(job));
   const auto decoder = rows->decoder();
@@ -94,6 +95,7 @@ int run_eval(const EvalArgs& args) {
   expect_apart({{"--output", args.output}});
   const train::Evaluation e = run_with_progress(
       evaluator, args.split, [&] { return evaluator.run(*rows, decoder.get(), scorer.get()); });
+  if (ranks.rank() > 0) return 0;
   if (!args.output.empty()) {
     io::write_file_atomically(args.output,
                               decoder ? text_of_answers(*decoder) : classified_text(*scorer));
@@ -114,6 +116,12 @@ int run_eval(const EvalArgs& args) {
                       scorer ? confusion_text(scorer->confusion()) : ""));
   }
   return 0;
+}
+
+}  // namespace
+
+int run_eval(const EvalArgs& args) {
+  return with_ranks([&](Communicator& ranks) { return eval_with(args, ranks); });
 }
 
 }  // namespace keel::cli

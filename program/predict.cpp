@@ -2,19 +2,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
-#include "frontend/io/atomic_file.h"
 #include "frontend/io/files_read.h"
 #include "frontend/io/message.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/run_state.h"
 #include "frontend/train/signals.h"
 #include "frontend/train/step_graph.h"
+#include "program/answers.h"
 #include "program/common.h"
+#include "program/end_ranks.h"
 #include "program/outputs.h"
 #include "program/predict_text.h"
 #include "program/questions.h"
@@ -24,46 +24,7 @@ namespace {
 
 // Lines that a search looks at together: enough that those of like lengths share batches, and few
 // enough that neither memory nor the wait for the first answer grows with the input.
-constexpr std::size_t kPortion = 2048;
-
-using Ranked = std::vector<std::vector<task::RankedAnswer>>;
-
-// The answers of a search with their scores; Error{kUsage} where there is no search.
-Ranked ranked_answers(const task::Decoder& decoder, const std::string& model, int most) {
-  Ranked ranked = decoder.ranked(most);
-  check(!ranked.empty(), ErrorKind::kUsage,
-        "predict: {} does not rank answers (--scores, --n-best)", model);
-  return ranked;
-}
-
-nlohmann::ordered_json json_of(const std::vector<task::RankedAnswer>& of_line) {
-  auto answers = nlohmann::ordered_json::array();
-  for (const task::RankedAnswer& a : of_line) {
-    answers.push_back(
-        {{"answer", a.text}, {"score", a.score}, {"log_probability", a.log_probability}});
-  }
-  return answers;
-}
-
-std::vector<std::string> with_scores(const Ranked& ranked) {
-  std::vector<std::string> lines;
-  for (const auto& of_line : ranked) {
-    lines.push_back(fmt::format("{:.6f}\t{}", of_line.front().score, of_line.front().text));
-  }
-  return lines;
-}
-
-// Lines are counted from 0 on, the first of these being `first`.
-std::string in_moses_form(const Ranked& ranked, std::int64_t first) {
-  std::string text;
-  for (std::size_t line = 0; line < ranked.size(); ++line) {
-    for (const task::RankedAnswer& a : ranked[line]) {
-      text += fmt::format("{} ||| {} ||| logp= {:.6f} ||| {:.6f}\n", first + line, a.text,
-                          a.log_probability, a.score);
-    }
-  }
-  return text;
-}
+constexpr std::size_t kPortion = 512;
 
 // What decides how answers are found; what the network is of, the checkpoint says.
 train::Job with_settings(train::Job job, const PredictArgs& args) {
@@ -91,140 +52,147 @@ train::Job with_settings(train::Job job, const PredictArgs& args) {
   return std::move(job).with(values);
 }
 
-// hand.svg becomes hand-3.svg, and hand-03.svg where the last of them is hand-12.svg.
-std::filesystem::path numbered(const std::filesystem::path& file, std::size_t number,
-                               std::size_t last) {
-  const std::size_t digits = fmt::formatted_size("{}", last);
-  return file.parent_path() / fmt::format("{}-{:0{}}{}", file.stem().string(), number, digits,
-                                          file.extension().string());
+// The lines that a rank answers next. All ranks know how many the ranks before it have.
+using Portions = std::vector<std::vector<std::string>>;
+
+// CBOR, unlike JSON, takes lines of any bytes.
+std::string bytes_of(const Portions& portions) {
+  std::string bytes;
+  nlohmann::json::to_cbor(nlohmann::json(portions), bytes);
+  return bytes;
 }
 
-// Takes the answers of one portion after the other: to standard output they go as they come, into a
-// file or as JSON when all are there. Answers that are files by themselves get one each. `names`,
-// where there are any, are the files that were asked about, one before each answer.
-class Answers {
+// Answers the user's lines, or pictures, portion by portion. Of several ranks each takes a whole
+// portion, so that the batches, and the answers to the bit, are those of one process. The first
+// rank reads the lines and gives the answers, in their order.
+class Prediction {
  public:
-  Answers(const PredictArgs& args, std::string model) : args_(args), model_(std::move(model)) {}
+  Prediction(const PredictArgs& args, const train::Job& job, const std::vector<std::string>& given,
+             Communicator& ranks)
+      : args_(args), job_(job), ranks_(ranks), questions_(given), answers_(args) {}
 
-  std::int64_t size() const { return size_; }
-  void take(const task::Decoder& decoder, std::span<const std::string> names) {
-    if (args_.scores || args_.n_best > 0) {
-      take_ranked(ranked_answers(decoder, model_, std::max(args_.n_best, 1)), names);
-    } else if (args_.run.json) {
-      take_json(decoder.answers(), names, "answer");
-    } else if (!args_.output.empty() && decoder.answers_are_files()) {
-      std::ranges::move(decoder.answers(), std::back_inserter(files_));
-    } else {
-      give_lines(decoder.answers(), names);
+  // `evaluator` is called before the first search. Returns the exit code.
+  int run(const std::function<train::Evaluator&()>& evaluator) {
+    std::optional<train::SignalGuard> signals;  // not while a user still types the first lines
+    while (true) {
+      Portions portions = next_portions();
+      const auto decoder = decoder_of_own(portions);
+      if (portions[0].empty()) break;
+      if (!signals) signals.emplace();
+      if (decoder) {
+        evaluator().decode(*decoder, [] { return train::SignalGuard::received() != 0; });
+      }
+      if (const int signal = collect(decoder.get(), portions)) return interrupted(signal);
+      for (const auto& portion : portions) lines_ += std::ssize(portion);
     }
-    size_ += decoder.size();
-  }
-  void finish() {
-    if (args_.run.json) give(json_text(json_));
-    if (args_.output.empty()) return;
-    if (files_.empty()) return io::write_file_atomically(args_.output, text_);
-    if (files_.size() == 1) return io::write_file_atomically(args_.output, files_[0]);
-    write_files();
+    if (is_first()) answers_.finish();
+    return 0;
   }
 
  private:
-  void write_files() const {
-    for (std::size_t i = 0; i < files_.size(); ++i) {
-      io::write_file_atomically(numbered(args_.output, i + 1, files_.size()), files_[i]);
-    }
-  }
-  void take_ranked(const Ranked& ranked, std::span<const std::string> names) {
-    if (args_.run.json) {
-      std::vector<nlohmann::ordered_json> answers;
-      for (const auto& of_line : ranked) answers.push_back(json_of(of_line));
-      take_json(answers, names, "answers");
-    } else if (args_.scores) {
-      give_lines(with_scores(ranked), names);
-    } else {
-      give(in_moses_form(ranked, size_));
-    }
-  }
-  template <class Answer>
-  void take_json(const std::vector<Answer>& answers, std::span<const std::string> names,
-                 const char* key) {
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      if (names.empty()) {
-        json_.push_back(answers[i]);
-      } else {
-        nlohmann::ordered_json of_file{{"file", names[i]}};
-        of_file[key] = answers[i];
-        json_.push_back(std::move(of_file));
+  bool is_first() const { return ranks_.rank() == 0; }
+  bool needs_all_lines() const { return job_.network().answers() == task::Answers::kAllLines; }
+
+  // A portion for every rank, read by the first one; the last ones may be empty.
+  Portions next_portions() {
+    Portions portions(std::size_t(ranks_.size()));
+    if (is_first()) {
+      for (auto& portion : portions) {
+        portion = questions_.take(kPortion);
+        if (needs_all_lines()) break;
       }
     }
+    if (ranks_.size() == 1) return portions;
+    return nlohmann::json::from_cbor(gathered(ranks_, bytes_of(portions))[0]);
   }
-  void give_lines(const std::vector<std::string>& lines, std::span<const std::string> names) {
-    std::string text;
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      text += (names.empty() ? "" : names[i] + "\t") + lines[i] + "\n";
+
+  // Null if this rank, which is not the first, has no line to answer.
+  std::unique_ptr<task::Decoder> decoder_of_own(Portions& portions) {
+    std::vector<std::string>& own = portions[std::size_t(ranks_.rank())];
+    if (own.empty() && !is_first()) return nullptr;
+    std::int64_t first = lines_ + 1;
+    for (int r = 0; r < ranks_.rank(); ++r) first += std::ssize(portions[std::size_t(r)]);
+    return decoder_of(job_.network(), questions_, own, first);
+  }
+
+  // Gives the answers of all ranks, unless one of them has received a signal, which is returned.
+  int collect(const task::Decoder* decoder, const Portions& portions) {
+    int signal = train::SignalGuard::received();
+    Found own;
+    if (decoder != nullptr && signal == 0) own = Found::of(*decoder, args_, job_.task().name());
+    if (ranks_.size() == 1) {
+      if (signal == 0) give(std::move(own), portions[0]);
+      return signal;
     }
-    give(text);
+    const std::vector<std::string> all = gathered(ranks_, char(signal) + own.bytes());
+    for (const std::string& of_rank : all) signal = std::max(signal, int(of_rank[0]));
+    for (std::size_t r = 0; is_first() && signal == 0 && r < all.size(); ++r) {
+      give(Found::of_bytes(std::string_view(all[r]).substr(1)), portions[r]);
+    }
+    return signal;
   }
-  void give(std::string text) {
-    if (args_.output.empty()) return print(text);
-    text_ += text;
+
+  void give(Found found, const std::vector<std::string>& portion) {
+    const bool names_files = job_.network().answers() == task::Answers::kPictures;
+    if (found.size == 0) return;
+    answers_.take(std::move(found), names_files ? std::span<const std::string>(portion)
+                                                : std::span<const std::string>());
+  }
+
+  int interrupted(int signal) const {
+    if (is_first()) {
+      const bool came = args_.output.empty() && !args_.run.json;
+      io::say(fmt::format("interrupted: {} lines were answered{}", answers_.size(),
+                          came ? "" : ", and nothing was written"));
+    }
+    return 128 + signal;
   }
 
   const PredictArgs& args_;
-  std::string model_, text_;
-  std::vector<std::string> files_;  // the contents of files, in the order of their lines
-  nlohmann::ordered_json json_ = nlohmann::ordered_json::array();
-  std::int64_t size_ = 0;
+  const train::Job& job_;
+  Communicator& ranks_;
+  Questions questions_;
+  Answers answers_;
+  std::int64_t lines_ = 0;  // given to searches so far
 };
 
-}  // namespace
-
-int run_predict(const PredictArgs& args) {
+int predict_with(const PredictArgs& args, Communicator& ranks) {
   auto [path, file, stored] = open_checkpoint(args.path);
   train::Job job = with_settings(std::move(stored), args);
-  if (args.prompt) return predict_text(args, {path, std::move(file), std::move(job)});
+  if (args.prompt) {  // one text, which one rank writes
+    return ranks.rank() == 0 ? predict_text(args, {path, std::move(file), std::move(job)}) : 0;
+  }
   const task::Answers kind = job.network().answers();
   check(kind != task::Answers::kNone, ErrorKind::kUsage,
         "predict: {} has no answer to lines of text", job.task().name());
-  const bool asks_pictures = kind == task::Answers::kPictures;
-  check(asks_pictures || args.files.empty(), ErrorKind::kUsage,
+  check(kind == task::Answers::kPictures || args.files.empty(), ErrorKind::kUsage,
         "predict: expected no files, for {} answers lines of text, got {}", job.task().name(),
         args.files.empty() ? "" : args.files.front());
   const std::vector<std::string> given =
       args.files.empty() ? args.texts : picture_files(args.files);
-  if (given.empty()) io::note_read(STDIN_FILENO);
+  const bool is_first = ranks.rank() == 0;
+  if (given.empty() && is_first) io::note_read(STDIN_FILENO);
   expect_apart({{"--output", args.output}}, {args.vectors});
-  Questions questions(given);
-  std::vector<std::string> portion = questions.take(kPortion);
-  auto decoder = decoder_of(job.network(), questions, portion, 1);
   const std::string note = job.network().note_on_lines();
-  if (!note.empty()) io::say("note: " + note);
-  Answers answers(args, std::string(job.task().name()));
-  if (decoder->size() == 0) {
-    answers.finish();
-    return 0;
-  }
-  const auto backend = make_backend(args.run);
-  Variables variables(*backend, 0);
-  train::Evaluator evaluator(*backend, variables, job);
-  evaluator.declare();
-  train::load_finite(file, path, variables);
-  const train::SignalGuard signals;
-  while (true) {
-    evaluator.decode(*decoder, [] { return train::SignalGuard::received() != 0; });
-    if (const int signal = train::SignalGuard::received()) {
-      io::say(
-          fmt::format("interrupted: {} lines were answered{}", answers.size(),
-                      args.output.empty() && !args.run.json ? "" : ", and nothing was written"));
-      return 128 + signal;
-    }
-    answers.take(*decoder, asks_pictures ? std::span<const std::string>(portion)
-                                         : std::span<const std::string>());
-    portion = questions.take(kPortion);
-    if (portion.empty()) break;
-    decoder = decoder_of(job.network(), questions, portion, answers.size() + 1);
-  }
-  answers.finish();
-  return 0;
+  if (!note.empty() && is_first) io::say("note: " + note);
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Variables> variables;
+  std::unique_ptr<train::Evaluator> evaluator;
+  return Prediction(args, job, given, ranks).run([&]() -> train::Evaluator& {
+    if (evaluator) return *evaluator;
+    backend = make_backend(args.run);
+    variables = std::make_unique<Variables>(*backend, 0);
+    evaluator = std::make_unique<train::Evaluator>(*backend, *variables, job);
+    evaluator->declare();
+    train::load_finite(file, path, *variables);
+    return *evaluator;
+  });
+}
+
+}  // namespace
+
+int run_predict(const PredictArgs& args) {
+  return with_ranks([&](Communicator& ranks) { return predict_with(args, ranks); });
 }
 
 }  // namespace keel::cli

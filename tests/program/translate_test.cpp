@@ -215,7 +215,7 @@ TEST_CASE("predict: more lines than are looked at together" * doctest::test_suit
                                  best = lines_of(run.predict(many, {"--n-best", "1"}).out);
   REQUIRE(answers.size() == 2100);
   REQUIRE(best.size() == 2100);
-  for (const std::size_t i : {0, 2047, 2048, 2099}) {
+  for (const std::size_t i : {0, 511, 512, 2047, 2048, 2099}) {
     CAPTURE(i);
     CHECK(answers[i] + "\n" == run.predict(fmt::format("s{} s{}\n", i % 40, i % 7)).out);
     CHECK(fields_of(best[i])[0] == std::to_string(i));

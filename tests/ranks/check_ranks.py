@@ -79,6 +79,15 @@ class Runner:
             output, _ = process.communicate(timeout=600)
         expect(process.returncode == 0, f"{ranks} ranks end with {process.returncode}: {output}")
 
+    def answer(self, ranks, words, given):
+        """What keel says of the lines given; 0 ranks stand for a process without a launcher."""
+        launch = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none",
+                  "--allow-run-as-root"] if ranks else []
+        done = subprocess.run([*launch, self.keel, *words, "--threads", "1"], input=given,
+                              capture_output=True, text=True, timeout=300)
+        expect(done.returncode == 0, f"{ranks} ranks end with {done.returncode}: {done.stderr}")
+        return done.stdout
+
     def has_mpi(self):
         """Whether two processes find each other: a wrong option is then what they end of."""
         done = subprocess.run(["mpirun", "-n", "2", "--oversubscribe", "--allow-run-as-root",
@@ -244,6 +253,30 @@ def check_refusals(run, temp, _):
            f"expected one message about shards, got {output}")
 
 
+def check_answers(run, temp, _):
+    """`keel predict` and `keel eval` give what one process gives, to the byte."""
+    trained = temp / "answers"
+    small = ["model.layers=1", "model.width=16", "model.heads=2", "model.feed_forward=16"]
+    run.train(0, words_of(("translation", ["train.max_steps=6", "data.train_rows=500", *small]),
+                          trained))
+    lines = "".join(f"s{n % 37} s{n % 11} s{n % 5}\n" for n in range(1300))  # three portions
+    asked = {"n-best": (["predict", str(trained), "--n-best", "2"], lines),
+             "JSON": (["predict", str(trained), "--json"], lines),
+             "one line": (["predict", str(trained), "--text", "s1 s2"], ""),
+             "no line": (["predict", str(trained)], "")}
+    for name, (words, given) in asked.items():
+        one = run.answer(0, words, given)
+        expect(name == "no line" or one.count("\n") > 0, f"{name}: nothing is answered")
+        for ranks in (1, 2, 4):
+            expect(run.answer(ranks, words, given) == one, f"{name}: {ranks} ranks say otherwise")
+    numbers = []
+    for ranks in (0, 1, 3):
+        result = json.loads(run.answer(ranks, ["eval", str(trained), "--json"], ""))
+        result.pop("answers_per_second")
+        numbers.append(result)
+    expect(numbers[0] == numbers[1] == numbers[2], f"evaluations differ: {numbers}")
+
+
 def check_bench(run, *_):
     """`keel bench ranks` starts every way, and models more hosts from what it measured."""
     done = subprocess.run([run.keel, "bench", "ranks", "mnist_mlp", "--set", "data.train_rows=2000",
@@ -267,7 +300,7 @@ def check_nccl(run, temp, _):
     expect(output.count("keel: error: NCCL") == 1, f"expected one message, got {output}")
 
 
-CHECKS = [check_refusals, check_nccl, check_bench,
+CHECKS = [check_refusals, check_nccl, check_bench, check_answers,
           check_same_bytes, check_moved, check_signal, check_kills, check_stall]
 
 
