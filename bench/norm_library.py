@@ -1,14 +1,19 @@
 """Times forward and backward of keel_norms.torch beside PyTorch's, eager and compiled.
 
 usage: bench/norm_library.py [--repeats N] [--norms LayerNorm,...] [--shapes 8x400,...]
-                             [--threads 1,2] [--no-compile]
+                             [--threads 1,2] [--no-compile] [--layers MODULE]
 
 Layer, RMS, group and batch norm stand beside torch.nn; PowerNorm and AdaNorm, which PyTorch
 lacks, beside their composition. Every repeat times each of them once, in turns; a table has medians
 and ratios: above 1 keel is faster. With one thread the time is the processor's, which other
 programs on the machine move little; with several it is the clock's. KEEL_NORM_LIBRARY and
-PYTHONPATH are as in docs/norm-library.md."""
+PYTHONPATH are as in docs/norm-library.md.
+
+--layers times the RMSNorm of a kernel that is written as model hubs want it: a class in
+MODULE.layers, without constructor, that reads `weight` and `variance_epsilon`. MODULE is one that
+Python can import, or `kernels-community/rmsnorm`, which the package `kernels` fetches."""
 import argparse
+import importlib
 import os
 import pathlib
 import shutil
@@ -77,6 +82,24 @@ NORMS = {
 }
 
 
+def hub_rms_norm(module, width):
+    """The RMSNorm of a module of such a kernel, with the numbers of torch.nn's."""
+    layer, own = module.layers.RMSNorm(), nn.RMSNorm(width, eps=1e-6)
+    layer.weight, layer.variance_epsilon = own.weight, own.eps
+    x = torch.randn(3, width)
+    torch.testing.assert_close(layer(x), own(x))
+    return layer
+
+
+def load_hub(name):
+    if name is None:
+        return None
+    if "/" in name:
+        from kernels import get_kernel
+        return get_kernel(name)
+    return importlib.import_module(name)
+
+
 class Candidate:
     def __init__(self, module, rows, width):
         self.module = module
@@ -95,11 +118,13 @@ class Candidate:
         return (clock() - start) / calls
 
 
-def candidates(name, rows, width, compiles):
+def candidates(name, rows, width, args):
     ours, theirs = NORMS[name]
     made = {"keel": Candidate(ours(width), rows, width),
             "eager": Candidate(theirs(width), rows, width)}
-    if compiles:
+    if args.hub is not None and name == "RMSNorm" and width % 16 == 0:
+        made["hub"] = Candidate(hub_rms_norm(args.hub, width), rows, width)
+    if args.compiles:
         torch._dynamo.reset()
         made["compiled"] = Candidate(torch.compile(theirs(width)), rows, width)
     for candidate in made.values():
@@ -127,15 +152,16 @@ def cell(values, kind, form):
 def print_table(threads, args):
     torch.set_num_threads(threads)
     print(f"\n## {threads} thread{'s' if threads > 1 else ''}\n")
-    print("| norm | shape | keel, us | eager, us | compiled, us | eager / keel | compiled / keel |")
-    print("|---|---|---|---|---|---|---|", flush=True)
+    kinds = ["eager", "compiled", *(["hub"] if args.hub is not None else [])]
+    print(f"| norm | shape | {' | '.join(f'{kind}, us' for kind in ('keel', *kinds))} | "
+          f"{' | '.join(f'{kind} / keel' for kind in kinds)} |")
+    print("|---" * (3 + 2 * len(kinds)) + "|", flush=True)
     for name in args.norms.split(","):
         for shape in args.shapes.split(","):
             rows, width = map(int, shape.split("x"))
-            times, ratios = medians(candidates(name, rows, width, args.compiles), rows,
-                                    args.repeats)
-            row = [cell(times, kind, "{:.0f}") for kind in ("keel", "eager", "compiled")]
-            row += [cell(ratios, kind, "{:.2f}") for kind in ("eager", "compiled")]
+            times, ratios = medians(candidates(name, rows, width, args), rows, args.repeats)
+            row = [cell(times, kind, "{:.0f}") for kind in ("keel", *kinds)]
+            row += [cell(ratios, kind, "{:.2f}") for kind in kinds]
             print(f"| {name} | {shape} | {' | '.join(row)} |", flush=True)
 
 
@@ -171,7 +197,9 @@ def main():
     parser.add_argument("--shapes", default=SHAPES)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--no-compile", dest="compiles", action="store_false")
+    parser.add_argument("--layers")
     args = parser.parse_args()
+    args.hub = load_hub(args.layers)
     args.compiles = args.compiles and bool(shutil.which("c++") or shutil.which("g++"))
     torch.manual_seed(0)
     print(f"{processor()}. {info()}; PyTorch {torch.__version__}. Load at the start: "

@@ -35,7 +35,7 @@ class HostPlan : public Plan {
 
   void run(const Arrays& arrays, const keel_executor* executor) const override {
     const Binding binding = bound(arrays);
-    if (executor == nullptr) return start(binding);
+    if (executor == nullptr || executor->run == nullptr) return start(binding);
     CallersExecutor threads(*executor);
     const onednn::EnteredExecutor entered(threads);
     start(binding);

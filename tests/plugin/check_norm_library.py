@@ -101,6 +101,8 @@ def check_torch(root, python, environment):
     for name in ("torch", "binding"):
         run(python, root / f"plugin/python/tests/test_{name}.py",
             env={**environment, "KEEL_NORM_BINDING": "ctypes"})
+    if run(python, "-c", "import torch; print(torch.cuda.is_available())").strip() != "True":
+        print("check_norm_library: PyTorch finds no GPU: keel_norms.torch was not tested on one")
     headers = run(python, "-c", "import torch.utils.cpp_extension as c;"
                   "print(*c.include_paths(), sep=chr(10))").splitlines()
     run("c++", "-std=c++20", "-fsyntax-only", f"-I{root}", *[f"-I{path}" for path in headers],

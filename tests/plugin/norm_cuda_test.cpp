@@ -131,6 +131,19 @@ TEST_CASE("norm.h on a GPU: without an executor the work goes to the default str
   CHECK(same_bytes(run.outputs(), run_once(kLayerNorm, inputs)));
 }
 
+TEST_CASE("norm.h on the host: an executor with a stream alone is the calling thread") {
+  const TensorType x{DType::kF32, {600, 64}};
+  const CPlan plan = prepared({"rms_norm", "", {x}, kHost});
+  const DeviceArray from(kHost, drawn(x.shape, 1)), y(kHost, x.bytes()), rrms(kHost, 600 * 4);
+  const void* inputs[] = {from.address()};
+  void* outputs[] = {y.address(), rrms.address()};
+  int of_gpu = 0;
+  const keel_executor executor{nullptr, nullptr, 0, &of_gpu};
+  REQUIRE(keel_plan_run(plan.get(), inputs, outputs, nullptr, &executor) == KEEL_OK);
+  CHECK(
+      same_bytes(y.read(x), run_once({"rms_norm", "", {x}, kHost}, list_of(drawn(x.shape, 1)))[0]));
+}
+
 TEST_CASE("norm.h on a GPU: what a stream recorded gives new results for new numbers") {
   use_emulated_gpus();
   EmulatedStream stream(kFirstGpu);

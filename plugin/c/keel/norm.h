@@ -92,8 +92,8 @@ typedef struct keel_request {
 /* What a run works on: on the CPU the caller's threads, on a GPU a stream. run() calls
  * work(argument, first, last) for ranges [first, last) that together are [0, blocks), each block
  * once, on any threads, and returns when all calls have returned. `threads` says how many may work
- * at once; with 1 run() is not called. `stream` is a cudaStream_t of the plan's device; NULL is
- * CUDA's default stream. */
+ * at once; with 1, run() is not called and may be NULL. `stream` is a cudaStream_t of the plan's
+ * device; NULL is CUDA's default stream. */
 typedef struct keel_executor {
   void (*run)(void* context, int64_t blocks,
               void (*work)(void* argument, int64_t first, int64_t last), void* argument);
