@@ -17,6 +17,8 @@
 // backward (Exact), from (x, table, bias, clusters, cluster_bias, labels, lse, dsum), with
 // P = dsum (softmax - (1 - s) onehot - s / classes) of each part's rows and classes:
 //     dx = P T    dT = P^T x    db = the sums of P over rows;    outputs in the order of the inputs
+// x, T and the clusters may be bf16; everything else is float32 then, but for P, which is rounded
+// to bf16 as a factor of dx and dT, not in db.
 // errors: ranks, types and sizes that do not fit; cut-offs that do not ascend within (0, V);
 // clusters without cut-offs; a gradient that comes in by nll or lse.
 // in place: none.

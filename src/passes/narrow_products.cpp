@@ -6,25 +6,21 @@
 #include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
+#include "src/ops/linear_cross_entropy.h"
 #include "src/ops/matmul.h"
+#include "src/ops/relative_attention.h"
 #include "src/passes/rewrite.h"
 
 namespace keel {
 namespace {
-
-// The first so many inputs of a node are factors of products: a and b, or q, k and v.
-std::size_t count_factors(const Node& node) {
-  const auto is = [&](auto... op) { return ((node.op == op) || ...); };
-  if (is(&kMatmul, &kConv2d, &kConv2dBackwardInput, &kConv2dBackwardWeight)) return 2;
-  return is(&kAttention, &kAttentionBackward) ? 3 : 0;
-}
 
 // The input of a backward that may be the result of its forward rounded to bf16; -1: none. ReLU's
 // asks for its sign alone. Attention's is the y of sum dy y, one rounding in each of whose terms is
 // no more than those of its factors.
 int rounded_result(const Node& node) {
   if (node.op == &elementwise_op(EwCode::kReluBackward)) return 1;
-  return node.op == &kAttentionBackward ? int(AttentionInput::kY) : -1;
+  if (node.op == &kAttentionBackward) return AttentionInput::kY;
+  return node.op == &kRelativeAttentionBackward ? int(RelativeAttentionInput::kY) : -1;
 }
 
 class Narrower {
@@ -38,12 +34,14 @@ class Narrower {
  private:
   void visit(int index) {
     const Node& node = rewriter_.source().node(index);
-    const std::size_t factors = count_factors(node);
+    const std::vector<std::size_t> factors = factors_of(node);
     const int result = rounded_result(node);
-    if (factors == 0 && result < 0) return rewriter_.copy(index);
+    if (factors.empty() && result < 0) return rewriter_.copy(index);
     std::vector<Value> inputs = rewriter_.inputs_of(node);
     if (rewriter_.target().type(inputs[0]).dtype != DType::kF32) return rewriter_.copy(index);
-    for (std::size_t i = 0; i < factors; ++i) inputs[i] = narrow(inputs[i]);
+    for (const std::size_t i : factors) {
+      if (inputs[i].valid()) inputs[i] = narrow(inputs[i]);
+    }
     if (result >= 0) reread(node, inputs[std::size_t(result)]);
     rewriter_.replace(index, *node.op, inputs, node.attrs);
   }
@@ -77,6 +75,18 @@ class Narrower {
 };
 
 }  // namespace
+
+std::vector<std::size_t> factors_of(const Node& node) {
+  using Loss = LinearLossInput;
+  const auto is = [&](auto... op) { return ((node.op == op) || ...); };
+  if (is(&kMatmul, &kConv2d, &kConv2dBackwardInput, &kConv2dBackwardWeight)) return {0, 1};
+  if (is(&kAttention, &kAttentionBackward)) return {0, 1, 2};
+  if (is(&kRelativeAttention, &kRelativeAttentionBackward)) return {0, 1, 2, 3, 4};
+  if (is(&kLinearCrossEntropy, &kLinearCrossEntropyBackward)) {
+    return {Loss::kX, Loss::kTable, Loss::kClusters};
+  }
+  return {};
+}
 
 Graph narrow_products(const Graph& graph) { return Narrower(graph).run(); }
 
