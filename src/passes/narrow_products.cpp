@@ -4,6 +4,7 @@
 
 #include "src/ops/attention.h"
 #include "src/ops/conv2d.h"
+#include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/linear_cross_entropy.h"
@@ -34,6 +35,7 @@ class Narrower {
  private:
   void visit(int index) {
     const Node& node = rewriter_.source().node(index);
+    if (node.op == &kDropout) return copy_dropout(index);
     const std::vector<std::size_t> factors = factors_of(node);
     const int result = rounded_result(node);
     if (factors.empty() && result < 0) return rewriter_.copy(index);
@@ -42,17 +44,36 @@ class Narrower {
     for (const std::size_t i : factors) {
       if (inputs[i].valid()) inputs[i] = narrow(inputs[i]);
     }
-    if (result >= 0) reread(node, inputs[std::size_t(result)]);
+    if (result >= 0) reread(node, inputs, std::size_t(result));
     rewriter_.replace(index, *node.op, inputs, node.attrs);
   }
 
-  // Takes a value from its bf16 copy, if a product has asked for one: then the float32 need not be
+  void copy_dropout(int index) {
+    rewriter_.copy(index);
+    const Node& node = rewriter_.source().node(index);
+    dropped_[rewriter_(node.inputs[DropoutInput::kX])] = rewriter_({index, 0});
+  }
+
+  // Takes an input from its bf16 copy, if a product has asked for one: then the float32 need not be
   // kept from the forward to the backward.
-  void reread(const Node& reader, Value& value) {
-    const auto narrowed = narrowed_.find(value);
+  void reread(const Node& reader, std::vector<Value>& inputs, std::size_t place) {
+    auto narrowed = narrowed_.find(inputs[place]);
+    if (narrowed == narrowed_.end()) narrowed = narrowed_.find(kept_part(inputs));
     if (narrowed == narrowed_.end()) return;
     const auto scope = rewriter_.target().scope(reader.name);
-    value = ops::cast(rewriter_.target(), narrowed->second, DType::kF32);
+    inputs[place] = ops::cast(rewriter_.target(), narrowed->second, DType::kF32);
+  }
+
+  // Of the (dy, y) of ReLU's backward, what a dropout leaves of y, if dy comes from the backward of
+  // that dropout: where it leaves nothing dy is 0, so the sign of y does not matter. Else absent.
+  Value kept_part(const std::vector<Value>& inputs) {
+    const Graph& g = rewriter_.target();
+    const auto dropped = dropped_.find(inputs[1]);
+    if (dropped == dropped_.end() || g.node(inputs[0]).op != &kDropoutBackward) return {};
+    const auto& forward = g.node(dropped->second).attrs.as<DropoutAttrs>();
+    const auto& backward = g.node(inputs[0]).attrs.as<DropoutAttrs>();
+    const bool is_same = forward.stream == backward.stream && forward.seed == backward.seed;
+    return is_same ? dropped->second : Value{};
   }
 
   // The value in bf16. Another shape of a value shares its cast.
@@ -71,7 +92,8 @@ class Narrower {
   }
 
   Rewriter rewriter_;
-  std::map<Value, Value> narrowed_;  // of values of the new graph
+  // Of values of the new graph: their bf16, and what the last dropout leaves of them.
+  std::map<Value, Value> narrowed_, dropped_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ std::vector<std::size_t> factors_of(const Node& node);
 //
 // Activations that only products and such backwards read are kept in bf16: the backwards of ReLU
 // and of both attentions take their forward's result from the copy that the next product reads,
-// cast back.
+// cast back; that of ReLU also where there is a dropout between them.
 //
 // The pass runs on a graph that has its gradients: their products are products like any other, and
 // the derivative of the rounding counts as 1, as it does for the op cast.
