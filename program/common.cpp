@@ -27,7 +27,7 @@ namespace {
 constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
 
 // Times that were kept by another way of measuring have another version.
-constexpr int kTimesVersion = 2;
+constexpr int kTimesVersion = 3;
 
 train::ProductTimes times_here(train::Job& job, Backend& backend) {
   train::KeptTimes kept(train::kept_times_file(),

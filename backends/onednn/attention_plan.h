@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "backends/onednn/blocks.h"
+#include "backends/onednn/kernels/bf16.h"
+#include "backends/onednn/narrow_product.h"
 #include "backends/onednn/philox_stream.h"
 #include "src/ops/attention.h"
 #include "src/runtime/backend.h"
@@ -25,6 +27,7 @@ struct AttentionPlan {
   float scale, factor = 1;     // factor: 1 / (1 - p)
   std::int32_t threshold = 0;  // a probability is kept when its 24 random bits are at least this
   PhiloxStream stream = {};    // its tick is set when the kernel runs
+  MultiplyNarrow multiply_narrow = nullptr;  // of factors of bf16
 
   // Causal, without dropout.
   AttentionPlan(const AttentionSizes& sizes, double scale)
@@ -74,30 +77,48 @@ struct AttentionHead {
   }
 
   // The head's features in this row of a tensor with the shape of q, or of k.
-  float* of_queries(const TensorRef& t) const { return slice(t, plan.queries); }
-  float* of_keys(const TensorRef& t) const { return slice(t, plan.keys); }
+  template <class T = float>
+  T* of_queries(const TensorRef& t) const {
+    return slice<T>(t, plan.queries);
+  }
+  template <class T = float>
+  T* of_keys(const TensorRef& t) const {
+    return slice<T>(t, plan.keys);
+  }
   float* lse(const TensorRef& t) const {
     return t.as<float>() + (row * plan.heads + head) * plan.queries;
   }
 
  private:
-  float* slice(const TensorRef& t, std::size_t length) const {
-    return t.as<float>() + row * length * plan.features() + head * plan.width;
+  template <class T>
+  T* slice(const TensorRef& t, std::size_t length) const {
+    return t.as<T>() + row * length * plan.features() + head * plan.width;
   }
 };
 
-// Makes a kernel that calls run(head, binding) for every head of every row of the batch.
+// Whether q, or the query of contents, is bf16, and so are the other factors.
+inline bool has_narrow_factors(const NodeContext& context) {
+  return context.input(0).dtype == DType::kBF16;
+}
+
+// Makes a kernel that calls run(head, binding, T()) for every head of every row of the batch, T
+// being the type of q, k and v.
 template <class Run>
 Prepared by_heads(const NodeContext& context, Run run) {
   using In = AttentionInput;
   const auto attrs = context.attrs<AttentionAttrs>();
-  const AttentionSizes sizes =
-      attention_sizes(context.input(In::kQ).shape, context.input(In::kK).shape, attrs.heads);
-  return kernel_of([plan = AttentionPlan(sizes, attrs), run](const Binding& b) {
+  AttentionPlan plan(
+      attention_sizes(context.input(In::kQ).shape, context.input(In::kK).shape, attrs.heads),
+      attrs);
+  const bool is_narrow = has_narrow_factors(context);
+  if (is_narrow) plan.multiply_narrow = narrow_product_here();
+  if (is_narrow && plan.multiply_narrow == nullptr) return refuse_narrow_product(context);
+  return kernel_of([plan, run](const Binding& b) {
     const std::size_t heads = plan.batch * plan.heads;
     if (heads == 0) return;
     parallel_blocks(std::int64_t(heads), [&](std::int64_t number) {
-      run(AttentionHead(plan, b, std::size_t(number)), b);
+      const AttentionHead head(plan, b, std::size_t(number));
+      plan.multiply_narrow ? run(head, b, BF16()) : run(head, b, float());
     });
   });
 }

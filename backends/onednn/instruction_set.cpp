@@ -42,6 +42,12 @@ InstructionSet wanted_set() {
   }
 }
 
+// Each set is a mask that holds the bits of the sets within it.
+bool has_set(dnnl::cpu_isa set) {
+  const auto needed = unsigned(set);
+  return (effective_instruction_set() & needed) == needed;
+}
+
 }  // namespace
 
 void limit_instruction_set() {
@@ -62,10 +68,8 @@ void limit_instruction_set() {
 
 unsigned effective_instruction_set() { return unsigned(dnnl::get_effective_cpu_isa()); }
 
-bool has_bf16_instructions() {
-  // Each set is a mask that holds the bits of the sets within it.
-  const auto needed = unsigned(dnnl::cpu_isa::avx512_core_bf16);
-  return (effective_instruction_set() & needed) == needed;
-}
+bool has_bf16_instructions() { return has_set(dnnl::cpu_isa::avx512_core_bf16); }
+
+bool has_tile_instructions() { return has_set(dnnl::cpu_isa::avx512_core_amx); }
 
 }  // namespace keel::onednn

@@ -23,5 +23,7 @@ unsigned effective_instruction_set();
 
 // Whether oneDNN may use the processor's instructions for products of bf16.
 bool has_bf16_instructions();
+// Whether it may use those of tiles, AMX_BF16.
+bool has_tile_instructions();
 
 }  // namespace keel::onednn

@@ -35,6 +35,8 @@ struct LinearLossPlan {
   std::size_t rows, width, vocabulary;
   LinearLossAttrs attrs;
   std::vector<LossPart> parts;
+  DType factors;                             // float32 or bf16
+  MultiplyNarrow multiply_narrow = nullptr;  // of bf16; null where this process refuses it
 
   explicit LinearLossPlan(const NodeContext& context) {
     using In = LinearLossInput;
@@ -43,14 +45,25 @@ struct LinearLossPlan {
     vocabulary = std::size_t(context.input(In::kTable).shape[0]);
     attrs = context.attrs<LinearLossAttrs>();
     parts = loss_parts(attrs, std::int64_t(vocabulary));
+    factors = context.input(In::kX).dtype;
+    if (is_narrow()) multiply_narrow = narrow_product_here();
   }
-  std::size_t chunks() const { return blocks_of(rows, kChunk); }
+  bool is_narrow() const { return factors == DType::kBF16; }
+  bool is_refused() const { return is_narrow() && multiply_narrow == nullptr; }
+  // Blocks of bf16 are whole tiles of AMX.
+  std::size_t row_block() const { return is_narrow() ? 64 : kRowBlock; }
+  std::size_t class_block() const { return is_narrow() ? 64 : kClassBlock; }
+  std::size_t chunk() const { return is_narrow() ? 512 : kChunk; }
+  std::size_t chunks() const { return (rows + chunk() - 1) / chunk(); }
+  std::size_t terms(std::size_t n) const { return is_narrow() ? pairs_of(n) : n; }  // packed
+  std::size_t row_bytes() const { return width * std::size_t(size_of(factors)); }
 };
 
 // Neighbouring classes of a part: words, or the clusters of the head.
 struct ClassTile {
   std::size_t first, count;  // classes of the part
-  const float *rows, *bias;  // (count, width); (count) or null
+  const void* rows;          // (count, width) factors
+  const float* bias;         // (count) or null
   float *drows = nullptr, *dbias = nullptr;
 };
 
@@ -68,15 +81,16 @@ struct LinearLossWork {
   LinearLossPlan plan;
   const LossPart* part = nullptr;
   std::size_t rows = 0;               // in the part
-  const float* x = nullptr;           // of these rows
+  const void* x = nullptr;            // factors of these rows
   const std::int32_t* hot = nullptr;  // the class of each of them
   ClassTile tile{};
-  float* columns = nullptr;  // the tile in panels of its transpose (width, count)
-  float* z = nullptr;        // (rows, kTileRow), logits or P of the tile
+  void* columns = nullptr;  // the tile in panels of its transpose (width, count)
+  float* z = nullptr;       // (rows, kTileRow), logits or P of the tile
   RowState* states = nullptr;
   // Only gradients need these.
-  float* words = nullptr;     // the tile in panels (count, width)
-  float* x_panels = nullptr;  // x in panels, chunk by chunk
+  void* words = nullptr;                    // the tile in panels (count, width)
+  void* x_panels = nullptr;                 // x in panels, chunk by chunk
+  BF16 *p = nullptr, *p_columns = nullptr;  // of bf16: P, and (kTileClasses, column_row())
   const float* lse = nullptr;
   float* dx = nullptr;
   float gradient = 0;
@@ -84,6 +98,7 @@ struct LinearLossWork {
   bool adds_rows = false;   // whether dT has sums of earlier rows
 
   explicit LinearLossWork(const LinearLossPlan& of) : plan(of) {}
+  std::size_t column_row() const { return padded_row(plan.rows); }
   bool smooths() const { return plan.attrs.label_smoothing > 0; }
 };
 
@@ -126,28 +141,30 @@ struct PartRows {
 };
 
 // The rows of a part one after the other: x itself if they are all rows, else `to` after a copy.
-const float* gather_rows(const LinearLossPlan& plan, const PartRows& rows, const float* x,
-                         float* to);
+const void* gather_rows(const LinearLossPlan& plan, const PartRows& rows, const void* x, void* to);
 
 // Calls body() for every tile of a part, with the tile set.
 template <class Body>
 void each_tile(LinearLossWork& work, const Binding& b, const Body& body) {
   using In = LinearLossInput;
-  const auto at = [&](int place, std::size_t first) -> const float* {
+  const auto bias = [&](int place, std::size_t first) -> const float* {
     const TensorRef& t = b.inputs[std::size_t(place)];
     return t ? t.as<const float>() + first : nullptr;
   };
-  const std::size_t width = work.plan.width, words = std::size_t(work.part->words());
+  const auto row = [&](int place, std::size_t number) -> const void* {
+    return b.inputs[std::size_t(place)].as<const std::byte>() + number * work.plan.row_bytes();
+  };
+  const std::size_t words = std::size_t(work.part->words());
   for (std::size_t c = 0; c < words; c += kTileClasses) {
     const std::size_t word = std::size_t(work.part->first) + c;
-    work.tile = {c, std::min(kTileClasses, words - c), at(In::kTable, word * width),
-                 at(In::kBias, word)};
+    work.tile = {c, std::min(kTileClasses, words - c), row(In::kTable, word),
+                 bias(In::kBias, word)};
     body();
   }
   const std::size_t clusters = std::size_t(work.part->clusters);
   for (std::size_t c = 0; c < clusters; c += kTileClasses) {
-    work.tile = {words + c, std::min(kTileClasses, clusters - c), at(In::kClusters, c * width),
-                 at(In::kClusterBias, c)};
+    work.tile = {words + c, std::min(kTileClasses, clusters - c), row(In::kClusters, c),
+                 bias(In::kClusterBias, c)};
     body();
   }
 }

@@ -1,8 +1,9 @@
 // oneDNN behind an interface of a few functions that know only sizes and memory orders. Only the
 // files called primitives* include its headers.
 //
-// Every function creates primitives for f32 tensors of fixed sizes, all of them at least 1, and
-// returns how to bind them; inputs and outputs are those of the binding, in the order given.
+// Every function creates primitives for tensors of fixed sizes, all of them at least 1, and returns
+// how to bind them. Tensors are f32, but for the two factors of a `narrow` product or convolution,
+// which are bf16; inputs and outputs are those of the binding, in the order given.
 // A case without an oneDNN implementation is refused. errors: Error{kMemory} when creating or
 // running a primitive runs out of memory, Error{kBackendMissing} for any other failure. Results
 // have the same bits for any number of threads; see kPrimitiveConcurrency.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/onednn/attention_plan.h"
+#include "backends/onednn/panels.h"
 #include "src/ops/relative_attention.h"
 
 namespace keel::onednn {
@@ -31,6 +32,7 @@ struct RelativePlan {
   std::int64_t top() const { return sizes.keys - 1 + std::int64_t(kQueryTile); }
   std::size_t columns() const { return attention.keys + kTileDistances; }
   std::size_t panel() const { return columns() * attention.width; }
+  bool is_narrow() const { return attention.multiply_narrow != nullptr; }
   // The column of the first distance of a tile.
   std::size_t column_of(const QueryTile& queries, const KeyTile& keys) const {
     return std::size_t(top() - std::int64_t(queries.first + kQueryTile - 1) - sizes.memory() +
@@ -41,25 +43,45 @@ struct RelativePlan {
 inline RelativePlan relative_plan(const NodeContext& context) {
   using In = RelativeAttentionInput;
   const auto attrs = context.attrs<RelativeAttentionAttrs>();
-  return {relative_sizes(context.input(In::kQk).shape, context.input(In::kK).shape,
-                         context.input(In::kP).shape, attrs.heads),
-          attrs};
+  RelativePlan plan(relative_sizes(context.input(In::kQk).shape, context.input(In::kK).shape,
+                                   context.input(In::kP).shape, attrs.heads),
+                    attrs);
+  if (has_narrow_factors(context)) plan.attention.multiply_narrow = narrow_product_here();
+  return plan;
 }
 
-// The keys of a head's distances: `rows` (columns, width) and `across` (width, columns). A key of a
-// distance below 0, which no query sees, is 0.
+// The keys of a head's distances, of the type T of factors: `rows` (columns, width), and `across`
+// (width, columns), or pairs of features instead of these. A key of a distance below 0, which no
+// query sees, is 0.
+template <class T>
 struct DistancePanels {
-  float *rows, *across;
+  T* rows;
+  Packed<T>* across;
 
-  DistancePanels(const RelativePlan& plan, void* workspace, std::size_t head)
-      : rows(static_cast<float*>(workspace) + 2 * head * plan.panel()),
-        across(rows + plan.panel()) {}
-  static std::size_t floats(const RelativePlan& plan) {
-    return 2 * plan.attention.heads * plan.panel();
+  DistancePanels(const RelativePlan& plan, void* workspace, std::size_t head) {
+    std::byte* const at = static_cast<std::byte*>(workspace) + head * bytes_of_head(plan);
+    rows = reinterpret_cast<T*>(at);
+    across = reinterpret_cast<Packed<T>*>(at + bytes_of_rows(plan));
+  }
+  static std::size_t bytes(const RelativePlan& plan) {
+    return plan.attention.heads * bytes_of_head(plan);
+  }
+
+ private:
+  static std::size_t bytes_of_rows(const RelativePlan& plan) {
+    return std::size_t(aligned_size(std::int64_t(plan.panel() * sizeof(T))));
+  }
+  static std::size_t bytes_of_head(const RelativePlan& plan) {
+    const std::size_t across = packed_terms<T>(plan.attention.width) * plan.columns();
+    return bytes_of_rows(plan) +
+           std::size_t(aligned_size(std::int64_t(across * sizeof(Packed<T>))));
   }
 };
 // Fills the panels of all heads from p.
+template <class T>
 void fill_panels(const RelativePlan& plan, const TensorRef& p, void* workspace);
+extern template void fill_panels<float>(const RelativePlan&, const TensorRef&, void*);
+extern template void fill_panels<BF16>(const RelativePlan&, const TensorRef&, void*);
 
 // One head of one row of the batch.
 struct RelativeHead {

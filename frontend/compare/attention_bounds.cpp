@@ -1,8 +1,10 @@
 // Bounds of attention and of its backward, head by head and query by query. The formulas are those
-// of docs/numerics.md.
+// of docs/numerics.md. Beside q, k and v of bf16, probabilities, their gradients and dy are rounded
+// to bf16 as factors, and are off where their error decides how they are rounded.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "frontend/compare/feature_sums.h"
 #include "src/ops/attention.h"
@@ -12,6 +14,7 @@ namespace {
 
 using In = AttentionInput;
 
+constexpr double kLog2 = std::numbers::ln2;
 constexpr double kSmallestTile = 16;  // keys that a kernel takes at a time
 
 // One head of one row of the batch; queries are taken one after the other.
@@ -25,6 +28,7 @@ class HeadBounds {
         row_(row),
         head_(head),
         scale_(attention_scale(attrs_, sizes_)),
+        is_narrow_(n.graph.type(n.node().inputs[In::kQ]).dtype == DType::kBF16),
         score_(std::size_t(sizes_.keys)),
         of_score_(score_) {}
 
@@ -35,9 +39,8 @@ class HeadBounds {
       FeatureSums y(sizes_.width);
       for (std::int64_t j = 0; j < sizes_.keys; ++j) {
         if (!sees(i, j)) continue;
-        const double p = keep(i, j) * std::exp(score(j) - sums.lse);
-        y.add(p, p * (of_exp(j, sums.high - score(j)) + sums.relative + 6 * kEps),
-              in(In::kV, sizes_.keys, j));
+        const Err p = kept_exp(i, j, sums);
+        y.add(p.value, p.error + p.value * (sums.relative + 6 * kEps), in(In::kV, sizes_.keys, j));
       }
       y.write(1, at(bounds_[AttentionOutput::kY], sizes_.queries, i));
       bounds_[AttentionOutput::kLse].as<double>()[std::size_t(lse_place(i))] =
@@ -70,6 +73,17 @@ class HeadBounds {
   double of_exp(std::int64_t j, double distance) const {
     return of_score(j) + kEps * (2.4 * distance + 8 + 8 * std::sqrt(keys() / kSmallestTile));
   }
+  // keep exp(score - lse), in which the sum of exponentials is not off. A factor of bf16 is that
+  // times a sum between 1 and 2.
+  Err kept_exp(std::int64_t i, std::int64_t j, const QuerySums& sums) const {
+    const double shift = is_narrow_ ? kLog2 * std::ceil(sums.lse / kLog2) : sums.lse;
+    const double p = std::exp(score(j) - shift);
+    const double distance = (is_narrow_ ? kLog2 : 0) + sums.high - score(j);
+    const Err factor = narrow({p, p * of_exp(j, distance)});
+    const double to_lse = keep(i, j) * std::exp(shift - sums.lse);
+    return {to_lse * factor.value, to_lse * factor.error};
+  }
+  Err narrow(const Err& factor) const { return is_narrow_ ? in_bf16(factor) : factor; }
   double keys() const { return double(sizes_.keys); }
   double score(std::int64_t j) const { return score_[std::size_t(j)]; }
   double of_score(std::int64_t j) const { return of_score_[std::size_t(j)]; }
@@ -115,8 +129,20 @@ class HeadBounds {
   }
   Err dot(const double* a, const double* b) const {
     SumTerms terms;
-    for (std::int64_t c = 0; c < sizes_.width; ++c) terms.add(a[c] * b[c]);
-    return {terms.total, any_sum_error(terms).largest};
+    double flushed = 0;  // what instructions for bf16 may take as 0
+    for (std::int64_t c = 0; c < sizes_.width; ++c) {
+      terms.add(a[c] * b[c]);
+      const bool is_tiny = std::abs(a[c]) < kTiny || std::abs(b[c]) < kTiny;
+      if (is_narrow_ && is_tiny) flushed += std::abs(a[c] * b[c]);
+    }
+    return {terms.total, any_sum_error(terms).largest + flushed};
+  }
+  // dy of query i as a factor.
+  std::vector<double> gradient(std::int64_t i) const {
+    const double* const dy = in(In::kDy, sizes_.queries, i);
+    std::vector<double> factors(dy, dy + sizes_.width);
+    if (is_narrow_) std::ranges::transform(factors, factors.begin(), rounded_to_bf16);
+    return factors;
   }
 
   QuerySums sums_of(std::int64_t i) const {
@@ -145,7 +171,9 @@ class HeadBounds {
   void backward_of(std::int64_t i, std::vector<FeatureSums>& dk, std::vector<FeatureSums>& dv) {
     const auto lse_at = std::size_t(lse_place(i));
     const double lse = n_.in(In::kLse)[lse_at], of_lse = n_.input_error(In::kLse, lse_at);
-    const double *q = in(In::kQ, sizes_.queries, i), *dy = in(In::kDy, sizes_.queries, i);
+    const double* q = in(In::kQ, sizes_.queries, i);
+    const std::vector<double> gradient_of_y = gradient(i);
+    const double* dy = gradient_of_y.data();
     const Err delta = dot(dy, in(In::kY, sizes_.queries, i));
     FeatureSums dq(sizes_.width);
     for (std::int64_t j = 0; j < sizes_.keys; ++j) {
@@ -159,9 +187,12 @@ class HeadBounds {
           p * ((of_p + 3 * kEps) * (kept * std::abs(dp.value) + std::abs(delta.value)) +
                kept * dp.error + delta.error) +
           kTiny;
-      dq.add(ds, of_ds, in(In::kK, sizes_.keys, j));
-      dk[std::size_t(j)].add(ds, of_ds, q);
-      dv[std::size_t(j)].add(kept * p, kept * p * (of_p + 2 * kEps) + kTiny, dy);
+      const Err ds_factor = narrow({ds, of_ds});
+      dq.add(ds_factor.value, ds_factor.error, in(In::kK, sizes_.keys, j));
+      dk[std::size_t(j)].add(ds_factor.value, ds_factor.error, q);
+      const Err p_factor = narrow({p, p * of_p});
+      dv[std::size_t(j)].add(kept * p_factor.value, kept * (p_factor.error + 2 * kEps * p) + kTiny,
+                             dy);
     }
     dq.write(std::abs(scale_), at(bounds_[AttentionGradient::kDq], sizes_.queries, i));
   }
@@ -172,6 +203,7 @@ class HeadBounds {
   AttentionSizes sizes_;
   std::int64_t row_, head_;
   double scale_;
+  bool is_narrow_;
   std::vector<double> score_, of_score_;
 };
 

@@ -1,5 +1,6 @@
 // Bounds of linear_cross_entropy and of its backward: those of a product, then those of a loss on
-// logits that are off by as much (docs/numerics.md).
+// logits that are off by as much (docs/numerics.md). With factors of bf16, P as a factor is the
+// rounded one of the judge, and is off where its error decides how it is rounded.
 #include <algorithm>
 #include <limits>
 
@@ -21,6 +22,7 @@ struct Operands {
   const LinearLossAttrs& attrs;
   std::int64_t rows, width, vocabulary;
   std::vector<LossPart> parts;
+  bool is_narrow;
 
   explicit Operands(const JudgedNode& node)
       : n(node),
@@ -28,7 +30,8 @@ struct Operands {
         rows(node.input(In::kX).shape()[0]),
         width(node.input(In::kX).shape()[1]),
         vocabulary(node.input(In::kTable).shape()[0]),
-        parts(loss_parts(attrs, vocabulary)) {}
+        parts(loss_parts(attrs, vocabulary)),
+        is_narrow(node.graph.type(node.node().inputs[In::kX]).dtype == DType::kBF16) {}
 
   std::int64_t label(std::int64_t row) const {
     return n.input(In::kLabels).as<std::int32_t>()[std::size_t(row)];
@@ -41,12 +44,13 @@ struct Operands {
     if (c < part.words()) return {In::kTable, std::size_t(part.first + c)};
     return {In::kClusters, std::size_t(c - part.words())};
   }
-  double weight(const LossPart& part, std::int64_t c, std::int64_t f) const {
+  Err factor(double value) const { return is_narrow ? narrow_factor(value) : Err(value); }
+  Err weight(const LossPart& part, std::int64_t c, std::int64_t f) const {
     const auto [input, row] = place(part, c);
-    return n.in(input)[row * std::size_t(width) + std::size_t(f)];
+    return factor(n.in(input)[row * std::size_t(width) + std::size_t(f)]);
   }
-  double x(std::int64_t row, std::int64_t f) const {
-    return n.in(In::kX)[std::size_t(row * width + f)];
+  Err x(std::int64_t row, std::int64_t f) const {
+    return factor(n.in(In::kX)[std::size_t(row * width + f)]);
   }
   // The logits of a row in a part.
   std::vector<Err> logits(const LossPart& part, std::int64_t row) const {
@@ -133,9 +137,10 @@ struct GradientSums {
     auto& rows = input == In::kTable ? dtable : dclusters;
     auto& bias = input == In::kTable ? dbias : dcluster_bias;
     bias[at].add(p, 1.0);
+    const Err factor = o.is_narrow ? in_bf16(p) : p;
     for (std::int64_t f = 0; f < o.width; ++f) {
-      dx[std::size_t(row * o.width + f)].add(p, o.weight(part, c, f));
-      rows[at * std::size_t(o.width) + std::size_t(f)].add(p, o.x(row, f));
+      dx[std::size_t(row * o.width + f)].add(factor, o.weight(part, c, f));
+      rows[at * std::size_t(o.width) + std::size_t(f)].add(factor, o.x(row, f));
     }
   }
   // lse_of(p, row, z): of a row whose logits are z.

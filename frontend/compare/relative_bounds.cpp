@@ -1,8 +1,10 @@
 // Bounds of relative attention and of its backward, head by head and query by query. The formulas
-// are those of attention (docs/numerics.md), with scores of two dot products.
+// are those of attention (docs/numerics.md), with scores of two dot products. Beside factors of
+// bf16 probabilities, their gradients and dy are rounded to bf16.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "frontend/compare/feature_sums.h"
 #include "src/ops/relative_attention.h"
@@ -32,6 +34,7 @@ class RelativeHeadBounds {
         row_(row),
         head_(head),
         scale_(relative_scale(attrs_, sizes_.width)),
+        is_narrow_(n.graph.type(n.node().inputs[RelativeIn::kQk]).dtype == DType::kBF16),
         scores_(std::size_t(sizes_.keys)) {}
 
   void forward() {
@@ -40,9 +43,8 @@ class RelativeHeadBounds {
       const QuerySums sums = sums_of(i);
       FeatureSums y(sizes_.width);
       for (std::int64_t j = first(i); j <= last(i); ++j) {
-        const double p = std::exp(score(j).value - sums.lse);
-        y.add(p, p * (of_exp(j, sums.high - score(j).value) + sums.relative + 6 * kEps),
-              in(RelativeIn::kV, j));
+        const Err p = exp_of(j, sums);
+        y.add(p.value, p.error + p.value * (sums.relative + 6 * kEps), in(RelativeIn::kV, j));
       }
       y.write(1, at(RelativeAttentionOutput::kY, sizes_.queries, i));
       bounds_[RelativeAttentionOutput::kLse].as<double>()[lse_place(i)] =
@@ -79,6 +81,17 @@ class RelativeHeadBounds {
     const double tiles = double(sizes_.keys) / kSmallestKeyTile;
     return score(j).error + kEps * (2.4 * distance + 8 + 8 * std::sqrt(tiles));
   }
+  // exp(score - lse), in which the sum of exponentials is not off. A factor of bf16 is that times a
+  // sum between 1 and 2.
+  Err exp_of(std::int64_t j, const QuerySums& sums) const {
+    const double log2 = std::numbers::ln2;
+    const double shift = is_narrow_ ? log2 * std::ceil(sums.lse / log2) : sums.lse;
+    const double p = std::exp(score(j).value - shift), to_lse = std::exp(shift - sums.lse);
+    const double distance = (is_narrow_ ? log2 : 0) + sums.high - score(j).value;
+    const Err factor = narrow({p, p * of_exp(j, distance)});
+    return {to_lse * factor.value, to_lse * factor.error};
+  }
+  Err narrow(const Err& factor) const { return is_narrow_ ? in_bf16(factor) : factor; }
   const Err& score(std::int64_t j) const { return scores_[std::size_t(j)]; }
   std::size_t lse_place(std::int64_t i) const {
     return std::size_t((row_ * sizes_.heads + head_) * sizes_.queries + i);
@@ -118,16 +131,26 @@ class RelativeHeadBounds {
       for (std::int64_t c = 0; c < sizes_.width; ++c) distances.add(qp[c] * p[c]);
       for (std::int64_t c = 0; c < sizes_.width; ++c) all.add(qk[c] * k[c]);
       for (std::int64_t c = 0; c < sizes_.width; ++c) all.add(qp[c] * p[c]);
-      const Err sum = chained(all, content, distances);
+      Err sum = chained(all, content, distances);
+      if (is_narrow_) sum.error += flushed(qk, k) + flushed(qp, p);
       const double sizes = std::abs(content.total) + std::abs(distances.total);
       scores_[std::size_t(j)] = {scale_ * sum.value,
                                  std::abs(scale_) * (sum.error + 4 * kEps * sizes)};
     }
   }
+  // What instructions for bf16 take as 0.
+  double flushed(const double* a, const double* b) const {
+    double sum = 0;
+    for (std::int64_t c = 0; c < sizes_.width; ++c) {
+      const bool is_tiny = std::abs(a[c]) < kTiny || std::abs(b[c]) < kTiny;
+      if (is_tiny) sum += std::abs(a[c] * b[c]);
+    }
+    return sum;
+  }
   Err dot(const double* a, const double* b) const {
     SumTerms terms;
     for (std::int64_t c = 0; c < sizes_.width; ++c) terms.add(a[c] * b[c]);
-    return {terms.total, any_sum_error(terms).largest};
+    return {terms.total, any_sum_error(terms).largest + (is_narrow_ ? flushed(a, b) : 0)};
   }
 
   QuerySums sums_of(std::int64_t i) const {
@@ -155,7 +178,10 @@ class RelativeHeadBounds {
   void backward_of(std::int64_t i, const SharedSums& sums) {
     const double lse = n_.in(RelativeIn::kLse)[lse_place(i)];
     const double of_lse = n_.input_error(RelativeIn::kLse, lse_place(i));
-    const double* dy = in(RelativeIn::kDy, i);
+    const double* const exact = in(RelativeIn::kDy, i);
+    std::vector<double> factors(exact, exact + sizes_.width);
+    if (is_narrow_) std::ranges::transform(factors, factors.begin(), rounded_to_bf16);
+    const double* const dy = factors.data();
     const Err delta = dot(dy, in(RelativeIn::kY, i));
     FeatureSums dqk(sizes_.width), dqp(sizes_.width);
     for (std::int64_t j = first(i); j <= last(i); ++j) {
@@ -163,16 +189,17 @@ class RelativeHeadBounds {
       const double of_p =
           score(j).error + of_lse + kEps * (2.4 * std::abs(s - lse) + 8 + std::abs(lse));
       const Err dp = dot(dy, in(RelativeIn::kV, j));
-      const double ds = p * (dp.value - delta.value);
-      const double of_ds = p * ((of_p + 3 * kEps) * (std::abs(dp.value) + std::abs(delta.value)) +
-                                dp.error + delta.error) +
-                           kTiny;
+      const double off = p * ((of_p + 3 * kEps) * (std::abs(dp.value) + std::abs(delta.value)) +
+                              dp.error + delta.error) +
+                         kTiny;
+      const Err factor = narrow({p * (dp.value - delta.value), off}), kept = narrow({p, p * of_p});
+      const double ds = factor.value, of_ds = factor.error;
       const std::int64_t r = distance(i, j);
       dqk.add(ds, of_ds, in(RelativeIn::kK, j));
       dqp.add(ds, of_ds, in(RelativeIn::kP, r));
       sums.dk[std::size_t(j)].add(ds, of_ds, in(RelativeIn::kQk, i));
       sums.dp[std::size_t(r)].add(ds, of_ds, in(RelativeIn::kQp, i));
-      sums.dv[std::size_t(j)].add(p, p * (of_p + 2 * kEps) + kTiny, dy);
+      sums.dv[std::size_t(j)].add(kept.value, kept.error + 2 * kEps * p + kTiny, dy);
     }
     using Out = RelativeAttentionGradient;
     dqk.write(std::abs(scale_), at(Out::kDqk, sizes_.queries, i));
@@ -185,6 +212,7 @@ class RelativeHeadBounds {
   RelativeSizes sizes_;
   std::int64_t row_, head_;
   double scale_;
+  bool is_narrow_;
   std::vector<Err> scores_;
 };
 

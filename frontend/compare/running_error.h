@@ -9,6 +9,7 @@
 
 #include "frontend/compare/bounds.h"
 #include "frontend/compare/node_bounds.h"
+#include "src/core/bf16.h"
 #include "src/ops/elementwise.h"
 
 namespace keel::compare {
@@ -66,6 +67,19 @@ struct Err {
     return {value, error + roundings * kEps * size() + kTiny};
   }
 };
+
+// The number rounded to bf16, whose error shows where it decides which of two neighbours is taken.
+inline Err in_bf16(const Err& a) {
+  const double value = rounded_to_bf16(a.value);
+  const double above = rounded_to_bf16(a.value + a.error) - value;
+  const double below = value - rounded_to_bf16(a.value - a.error);
+  return {value, std::max(above, below) + kTiny};
+}
+
+// A factor that instructions for bf16 may take as 0.
+inline Err narrow_factor(double value) {
+  return {value, std::abs(value) < kTiny ? std::abs(value) : 0};
+}
 
 // A constant that float32 may not represent exactly.
 inline Err constant(double value) { return Err(value).rounded(); }

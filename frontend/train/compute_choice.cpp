@@ -8,8 +8,6 @@
 #include <limits>
 
 #include "frontend/train/step_graph.h"
-#include "src/ops/attention.h"
-#include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/matmul.h"
 #include "src/passes/narrow_products.h"
@@ -19,12 +17,6 @@ namespace keel::train {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-bool is_product(const Node& node) {
-  const auto is = [&](auto... op) { return ((node.op == op) || ...); };
-  return is(&kMatmul, &kConv2d, &kConv2dBackwardInput, &kConv2dBackwardWeight, &kAttention,
-            &kAttentionBackward);
-}
 
 // The node alone, with its inputs as inputs of the graph.
 Graph alone(const Graph& graph, const Node& node) {
@@ -85,7 +77,7 @@ double seconds_of_products(Backend& backend, const Graph& graph, KeptTimes& kept
   double seconds = 0;
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
-    if (node.kind != NodeKind::kOp || !is_product(node)) continue;
+    if (node.kind != NodeKind::kOp || factors_of(node).empty()) continue;
     seconds += kept.of(kind_of(graph, node),
                        [&] { return seconds_or_never(backend, alone(graph, node)); });
   }

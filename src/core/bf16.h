@@ -50,6 +50,9 @@ class BF16 {
 };
 static_assert(sizeof(BF16) == 2);
 
+// The bf16 next to a number.
+inline double rounded_to_bf16(double value) { return double(float(BF16(value))); }
+
 template <>
 constexpr DType dtype_of<BF16>() {
   return DType::kBF16;

@@ -18,6 +18,8 @@
 // P = exp(scale q k^T - lse), keep = 0 or 1 / (1 - p), delta = sums of dy y over a head's features:
 //     dv = (keep P)^T dy    dS = P (keep (dy v^T) - delta)    dq = scale dS k    dk = scale dS^T q
 //   outputs: dq, dk, dv like q, k, v; 0 for a key that no query sees.
+// q, k and v may be bf16; everything else is float32 then. Products round their other factors to
+// bf16: exp(scale q k^T) up to a power of 2, and in the backward P, dS and dy.
 // The bits of a row depend neither on other rows nor on masked keys at the row's end.
 // errors: ranks, types, and sizes that do not fit; heads wider than 256; p outside of [0, 1); with
 // dropout more than 64 heads or more than 16384 queries or keys; a gradient that comes in by lse.

@@ -4,6 +4,8 @@
 //                + sum_{c,u,v} x[n, c, i*stride + u - padding, j*stride + v - padding] w[o,c,u,v]
 //   x (n, c, h, w)   weight (o, c, kh, kw)   bias (o) or absent
 //   y (n, o, (h + 2 padding - kh) / stride + 1, likewise)
+// x and weight have one type. If it is bf16, bias and y are float32, as sums are; the backwards
+// take dy cast to bf16 and give float32.
 // backward (Exact): conv2d_backward_input (dy, weight) -> dx;
 //                   conv2d_backward_weight (x, dy) -> dweight;  dbias = dy added up over n, i, j.
 // `activation` and `channels_last` (x, y, dx and dy are stored as (n, h, w, c)) are set by passes

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/ops/product_type.h"
+
 namespace keel {
 namespace {
 
@@ -38,7 +40,9 @@ void expect_operands(const InferContext& c) {
            "one if there are both a bias and clusters", c.has(In::kClusterBias) ? "one" : "none");
   if (c.has(In::kClusterBias)) c.expect_shape(In::kClusterBias, "cluster_bias", {clusters});
   for (int place = In::kTable; place <= In::kClusterBias; ++place) {
-    if (c.has(place)) c.expect_dtype(place, input_name(c.op, place), c.dtype(In::kX));
+    const bool is_bias = place == In::kBias || place == In::kClusterBias;
+    const DType factors = c.dtype(In::kX), expected = is_bias ? product_type(factors) : factors;
+    if (c.has(place)) c.expect_dtype(place, input_name(c.op, place), expected);
   }
   c.expect_dtype(In::kLabels, "labels", DType::kI32);
   c.expect_shape(In::kLabels, "labels", {x[0]});
@@ -50,19 +54,20 @@ Shape lse_shape(const InferContext& c) {
 
 Types infer(const InferContext& c) {
   expect_operands(c);
-  const DType dtype = c.dtype(In::kX);
+  const DType dtype = product_type(c.dtype(In::kX));
   return {{dtype, {}}, {dtype, {}}, {dtype, lse_shape(c)}};
 }
 
 void expect_like_x(const InferContext& c, int place, const Shape& shape) {
   c.expect_shape(place, input_name(c.op, place), shape);
-  c.expect_dtype(place, input_name(c.op, place), c.dtype(In::kX));
+  c.expect_dtype(place, input_name(c.op, place), product_type(c.dtype(In::kX)));
 }
 
 Types gradient_types(const InferContext& c) {
+  const DType dtype = product_type(c.dtype(In::kX));
   Types gradients;
   for (int place = In::kX; place <= In::kClusterBias; ++place) {
-    gradients.push_back(c.has(place) ? c.input(place) : absent_type(c.dtype(In::kX)));
+    gradients.push_back(c.has(place) ? TensorType{dtype, c.shape(place)} : absent_type(dtype));
   }
   return gradients;
 }

@@ -21,6 +21,8 @@
 // (x, table, bias, clusters, cluster_bias, labels, dsum) the three outputs and then the gradients,
 // by the same formulas, with lse as it is saved. A kernel can then keep the logits of some rows
 // until it has their gradient. The pass join_losses makes it; it has no gradient of its own.
+// x, T and the clusters may be bf16; everything else is float32 then, but for P, which is rounded
+// to bf16 as a factor of dx and dT, not in db.
 // errors: ranks, types and sizes that do not fit; cut-offs that do not ascend within (0, V);
 // clusters without cut-offs; a gradient that comes in by nll or lse.
 // in place: none.

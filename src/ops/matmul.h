@@ -2,9 +2,11 @@
 //
 //   a (..., m, k) or with transpose_a (..., k, m);  b (..., k, n) or with transpose_b (..., n, k)
 //   bias (n) or absent                               y (..., m, n)
+// a and b have one type. If it is bf16, bias and y are float32, and sums are added up in float32.
 // Leading (batch) axes of a and b are equal, or b has none and is shared by all of them.
 // backward (Exact):  da = dy b^T,  db = a^T dy (added up over the batch if b is shared),
-//                    dbias = dy added up over all rows.  `activation` is set by the fusion pass
+//                    dbias = dy added up over all rows; with bf16 factors, dy is cast to bf16 for
+//                    the two products.  `activation` is set by the fusion pass
 //                    only, after gradients are built.
 // Alternatively b is stored in panels of w columns, (ceil(n / w), k', w) with k' >= k: element
 // (i, j) of the matrix (k, n) lies at (j / w, i, j % w), and zeros fill the rest. Only the pass

@@ -4,6 +4,7 @@
 
 #include "src/ops/attention.h"
 #include "src/ops/elementwise.h"
+#include "src/ops/product_type.h"
 
 namespace keel {
 namespace {
@@ -47,14 +48,19 @@ void expect_operands(const InferContext& c) {
   expect_attrs(c);
 }
 
+// The result, and the gradients: of bf16 factors they are float32.
+TensorType wide(const InferContext& c, int place) {
+  return {product_type(c.dtype(place)), c.shape(place)};
+}
+
 TensorType lse_type(const InferContext& c) {
   const Shape& q = c.shape(In::kQk);
-  return {c.dtype(In::kQk), {q[0], c.attrs.as<RelativeAttentionAttrs>().heads, q[1]}};
+  return {product_type(c.dtype(In::kQk)), {q[0], c.attrs.as<RelativeAttentionAttrs>().heads, q[1]}};
 }
 
 Types infer(const InferContext& c) {
   expect_operands(c);
-  return {c.input(In::kQk), lse_type(c)};
+  return {wide(c, In::kQk), lse_type(c)};
 }
 
 Types infer_backward(const InferContext& c) {
@@ -63,9 +69,9 @@ Types infer_backward(const InferContext& c) {
   c.expect_shape(In::kLse, "lse", lse_type(c).shape);
   c.expect_shape(In::kDy, "dy", c.shape(In::kQk));
   for (int place : {In::kY, In::kLse, In::kDy}) {
-    c.expect_dtype(place, "what the forward saved, or dy", c.dtype(In::kQk));
+    c.expect_dtype(place, "what the forward saved, or dy", product_type(c.dtype(In::kQk)));
   }
-  return {c.input(In::kQk), c.input(In::kQp), c.input(In::kK), c.input(In::kV), c.input(In::kP)};
+  return {wide(c, In::kQk), wide(c, In::kQp), wide(c, In::kK), wide(c, In::kV), wide(c, In::kP)};
 }
 
 void backward(BackwardContext& c) {

@@ -20,6 +20,8 @@
 //     dv_j = sum_i P_ij dy_i          dS = P (dy v^T - delta)
 //     dqk_i = scale sum_j dS_ij k_j   dqp_i = scale sum_j dS_ij p_r
 //     dk_j = scale sum_i dS_ij qk_i   dp_r = scale sum dS_ij qp_i over the batch and (i, j) of r
+// qk, qp, k, v and p may be bf16; everything else is float32 then. Products round their other
+// factors to bf16: exp(s) up to a power of 2, P, dS and dy.
 //   outputs: dqk, dqp, dk, dv, dp. The bits of dp depend on the batch, those of the others on the
 //     own row alone.
 // errors: ranks, types, and sizes that do not fit; fewer keys than queries; more distances than

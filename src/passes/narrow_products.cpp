@@ -4,27 +4,24 @@
 
 #include "src/ops/attention.h"
 #include "src/ops/conv2d.h"
+#include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
+#include "src/ops/linear_cross_entropy.h"
 #include "src/ops/matmul.h"
+#include "src/ops/relative_attention.h"
 #include "src/passes/rewrite.h"
 
 namespace keel {
 namespace {
-
-// The first so many inputs of a node are factors of products: a and b, or q, k and v.
-std::size_t count_factors(const Node& node) {
-  const auto is = [&](auto... op) { return ((node.op == op) || ...); };
-  if (is(&kMatmul, &kConv2d, &kConv2dBackwardInput, &kConv2dBackwardWeight)) return 2;
-  return is(&kAttention, &kAttentionBackward) ? 3 : 0;
-}
 
 // The input of a backward that may be the result of its forward rounded to bf16; -1: none. ReLU's
 // asks for its sign alone. Attention's is the y of sum dy y, one rounding in each of whose terms is
 // no more than those of its factors.
 int rounded_result(const Node& node) {
   if (node.op == &elementwise_op(EwCode::kReluBackward)) return 1;
-  return node.op == &kAttentionBackward ? int(AttentionInput::kY) : -1;
+  if (node.op == &kAttentionBackward) return AttentionInput::kY;
+  return node.op == &kRelativeAttentionBackward ? int(RelativeAttentionInput::kY) : -1;
 }
 
 class Narrower {
@@ -38,23 +35,45 @@ class Narrower {
  private:
   void visit(int index) {
     const Node& node = rewriter_.source().node(index);
-    const std::size_t factors = count_factors(node);
+    if (node.op == &kDropout) return copy_dropout(index);
+    const std::vector<std::size_t> factors = factors_of(node);
     const int result = rounded_result(node);
-    if (factors == 0 && result < 0) return rewriter_.copy(index);
+    if (factors.empty() && result < 0) return rewriter_.copy(index);
     std::vector<Value> inputs = rewriter_.inputs_of(node);
     if (rewriter_.target().type(inputs[0]).dtype != DType::kF32) return rewriter_.copy(index);
-    for (std::size_t i = 0; i < factors; ++i) inputs[i] = narrow(inputs[i]);
-    if (result >= 0) reread(node, inputs[std::size_t(result)]);
+    for (const std::size_t i : factors) {
+      if (inputs[i].valid()) inputs[i] = narrow(inputs[i]);
+    }
+    if (result >= 0) reread(node, inputs, std::size_t(result));
     rewriter_.replace(index, *node.op, inputs, node.attrs);
   }
 
-  // Takes a value from its bf16 copy, if a product has asked for one: then the float32 need not be
+  void copy_dropout(int index) {
+    rewriter_.copy(index);
+    const Node& node = rewriter_.source().node(index);
+    dropped_[rewriter_(node.inputs[DropoutInput::kX])] = rewriter_({index, 0});
+  }
+
+  // Takes an input from its bf16 copy, if a product has asked for one: then the float32 need not be
   // kept from the forward to the backward.
-  void reread(const Node& reader, Value& value) {
-    const auto narrowed = narrowed_.find(value);
+  void reread(const Node& reader, std::vector<Value>& inputs, std::size_t place) {
+    auto narrowed = narrowed_.find(inputs[place]);
+    if (narrowed == narrowed_.end()) narrowed = narrowed_.find(kept_part(inputs));
     if (narrowed == narrowed_.end()) return;
     const auto scope = rewriter_.target().scope(reader.name);
-    value = ops::cast(rewriter_.target(), narrowed->second, DType::kF32);
+    inputs[place] = ops::cast(rewriter_.target(), narrowed->second, DType::kF32);
+  }
+
+  // Of the (dy, y) of ReLU's backward, what a dropout leaves of y, if dy comes from the backward of
+  // that dropout: where it leaves nothing dy is 0, so the sign of y does not matter. Else absent.
+  Value kept_part(const std::vector<Value>& inputs) {
+    const Graph& g = rewriter_.target();
+    const auto dropped = dropped_.find(inputs[1]);
+    if (dropped == dropped_.end() || g.node(inputs[0]).op != &kDropoutBackward) return {};
+    const auto& forward = g.node(dropped->second).attrs.as<DropoutAttrs>();
+    const auto& backward = g.node(inputs[0]).attrs.as<DropoutAttrs>();
+    const bool is_same = forward.stream == backward.stream && forward.seed == backward.seed;
+    return is_same ? dropped->second : Value{};
   }
 
   // The value in bf16. Another shape of a value shares its cast.
@@ -73,10 +92,23 @@ class Narrower {
   }
 
   Rewriter rewriter_;
-  std::map<Value, Value> narrowed_;  // of values of the new graph
+  // Of values of the new graph: their bf16, and what the last dropout leaves of them.
+  std::map<Value, Value> narrowed_, dropped_;
 };
 
 }  // namespace
+
+std::vector<std::size_t> factors_of(const Node& node) {
+  using Loss = LinearLossInput;
+  const auto is = [&](auto... op) { return ((node.op == op) || ...); };
+  if (is(&kMatmul, &kConv2d, &kConv2dBackwardInput, &kConv2dBackwardWeight)) return {0, 1};
+  if (is(&kAttention, &kAttentionBackward)) return {0, 1, 2};
+  if (is(&kRelativeAttention, &kRelativeAttentionBackward)) return {0, 1, 2, 3, 4};
+  if (is(&kLinearCrossEntropy, &kLinearCrossEntropyBackward)) {
+    return {Loss::kX, Loss::kTable, Loss::kClusters};
+  }
+  return {};
+}
 
 Graph narrow_products(const Graph& graph) { return Narrower(graph).run(); }
 

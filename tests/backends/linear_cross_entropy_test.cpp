@@ -6,7 +6,9 @@
 #include "frontend/compare/comparison.h"
 #include "frontend/compare/draft.h"
 #include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
 #include "tests/backends/kernel_checks.h"
+#include "tests/support/each_bf16.h"
 
 namespace keel::test {
 namespace {
@@ -15,6 +17,7 @@ struct LinearSizes {
   std::int64_t rows, width, words;
   LinearLossAttrs attrs = {};
   bool has_bias = true;
+  bool is_narrow = false;  // factors are bf16
 };
 
 // Makes the op of inputs that make() gives: normal numbers of a shape.
@@ -26,6 +29,11 @@ ops::LinearLoss linear_loss_of(Graph& g, const LinearSizes& s, Value labels, con
   if (s.has_bias) of.bias = make({s.words});
   if (clusters > 0) of.clusters = make({clusters, s.width});
   if (clusters > 0 && s.has_bias) of.cluster_bias = make({clusters});
+  if (s.is_narrow) {
+    for (Value* factor : {&of.x, &of.table, &of.clusters}) {
+      if (factor->valid()) *factor = ops::cast(g, *factor, DType::kBF16);
+    }
+  }
   return ops::linear_cross_entropy(g, of, s.attrs);
 }
 
@@ -68,6 +76,28 @@ TEST_CASE("backend linear_cross_entropy: adaptive") {
   }
 }
 
+bool runs_narrow_loss() {
+  Graph g;
+  const Value x = g.input("x", {DType::kBF16, {2, 2}}), labels = g.input("l", {DType::kI32, {2}});
+  ops::linear_cross_entropy(g, {.x = x, .table = x, .labels = labels});
+  return make_backend(default_backend(), {1})->prepare({g, g.node(g.size() - 1)}).refusal.empty();
+}
+
+TEST_CASE("backend linear_cross_entropy: factors of bf16") {
+  const EachBf16 each;
+  if (!runs_narrow_loss()) return;
+  for (LinearSizes s : {LinearSizes{1, 1, 1},
+                        {3, 5, 7},
+                        {65, 17, 193, {.label_smoothing = 0.1}},
+                        {515, 34, 40, {}, false},
+                        {5, 70, 385},
+                        {60, 9, 230, {.cutoffs = {4, 200, 229}, .label_smoothing = 0.1}},
+                        {9, 64, 300, {.cutoffs = {200}}, false}}) {
+    s.is_narrow = true;
+    check_linear(s);
+  }
+}
+
 OpCase linear_case(const LinearSizes& s, std::int64_t words_used) {
   OpCase c;
   Tensor labels(DType::kI32, {s.rows});
@@ -91,6 +121,10 @@ OpCase linear_case(const LinearSizes& s, std::int64_t words_used) {
 TEST_CASE("backend linear_cross_entropy: the same bits for every number of threads") {
   check_thread_counts(linear_case({500, 40, 700, {.label_smoothing = 0.1}}, 700));
   check_thread_counts(linear_case({150, 24, 500, {.cutoffs = {200, 300}}}, 500));
+  const EachBf16 each;
+  if (!runs_narrow_loss()) return;
+  check_thread_counts(linear_case({500, 40, 700, {.label_smoothing = 0.1}, true, true}, 700));
+  check_thread_counts(linear_case({150, 24, 500, {.cutoffs = {200, 300}}, true, true}, 500));
 }
 
 TEST_CASE("backend linear_cross_entropy: a cluster that no row is in, and no rows at all") {

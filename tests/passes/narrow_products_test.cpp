@@ -8,6 +8,7 @@
 #include "src/core/bf16.h"
 #include "src/graph/verify.h"
 #include "src/ops/conv2d.h"
+#include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
@@ -69,6 +70,35 @@ TEST_CASE("narrow_products: relu's backward reads the copy that the next product
     CHECK(after.node(after.node(narrow).inputs[0]).op == &elementwise_op(EwCode::kRelu));
   }
   CHECK(backwards == 1);
+}
+
+// ReLU, dropout, a product and its gradients. Without `passes` the casts are those of the graph
+// itself, and the backward of ReLU reads its result in float32.
+Graph dropped_units(bool passes) {
+  Graph g;
+  const auto factor = [&](Value v) { return passes ? v : ops::cast(g, v, DType::kBF16); };
+  const Value x = g.input("x", {DType::kF32, {64, 8}}), w = g.input("w", {DType::kF32, {8, 5}});
+  const Value zero = g.constant(Tensor(DType::kI32, {}));
+  const Value h = ops::dropout(g, ops::relu(g, x), {zero, zero}, 0.5, 1);
+  const Value y = ops::matmul(g, factor(h), factor(w));
+  const Value loss = ops::sum(g, ops::square(g, y));
+  g.mark_output("dx", gradient(g, loss, std::vector{x})[0]);
+  return passes ? narrowed(g) : std::move(g);
+}
+
+TEST_CASE("narrow_products: relu's backward reads the copy after a dropout, with the same result") {
+  const Graph after = dropped_units(true);
+  for (int i = 0; i < after.size(); ++i) {
+    const Node& node = after.node(i);
+    if (node.op != &elementwise_op(EwCode::kReluBackward)) continue;
+    const Node& wide = after.node(node.inputs[1]);
+    REQUIRE(wide.op == &elementwise_op(EwCode::kCast));
+    CHECK(after.node(after.node(wide.inputs[0]).inputs[0]).op == &kDropout);
+  }
+  Feeds feeds;
+  feeds["x"] = random_normal({64, 8}, 1), feeds["w"] = random_normal({8, 5}, 2);
+  check_results(dropped_units(false), after, feeds,
+                [](const Tensor& expected, const Tensor& got) { check_close(got, expected, 0); });
 }
 
 TEST_CASE("narrow_products: a graph without products stays, as do products in other types") {

@@ -10,39 +10,19 @@
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/bf16.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/vec.h"
+#include "backends/onednn/simd/bf16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-using Half = hn::Rebind<std::uint16_t, U>;  // as many as a register has floats
+void round_bf16(const float* from, BF16* to, std::size_t n) { round_row(from, to, n); }
 
-// The sum carries into the upper half where the lower one is above a half, or is a half and the
-// upper half odd.
-void round_bf16(const float* from, std::uint16_t* to, std::size_t n) {
+void widen(const BF16* from, float* to, std::size_t n) {
   std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const Floats v = hn::LoadU(F(), from + i);
-    const Words bits = hn::BitCast(U(), v);
-    const Words odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(U(), 1));
-    const Words rounded = hn::Add(bits, hn::Add(odd, hn::Set(U(), 0x7fff)));
-    const Words quiet = hn::Or(bits, hn::Set(U(), 0x400000));
-    const Words chosen = hn::IfThenElse(hn::RebindMask(U(), hn::IsNaN(v)), quiet, rounded);
-    const Ints upper = hn::BitCast(Bits(), hn::ShiftRight<16>(chosen));
-    hn::StoreU(hn::DemoteTo(Half(), upper), Half(), to + i);
-  }
-  for (; i < n; ++i) to[i] = bf16_bits(from[i]);
-}
-
-void widen(const std::uint16_t* from, float* to, std::size_t n) {
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const Words bits = hn::PromoteTo(U(), hn::LoadU(Half(), from + i));
-    hn::StoreU(hn::BitCast(F(), hn::ShiftLeft<16>(bits)), F(), to + i);
-  }
-  for (; i < n; ++i) to[i] = std::bit_cast<float>(std::uint32_t(from[i]) << 16);
+  for (; i + kLanes <= n; i += kLanes) hn::StoreU(widened(load_bits(from + i)), F(), to + i);
+  for (; i < n; ++i) to[i] = float(from[i]);
 }
 
 }  // namespace
@@ -57,11 +37,11 @@ HWY_EXPORT(round_bf16);
 HWY_EXPORT(widen);
 
 void round_to_bf16(const float* from, BF16* to, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(round_bf16)(from, reinterpret_cast<std::uint16_t*>(to), std::size_t(n));
+  HWY_DYNAMIC_DISPATCH(round_bf16)(from, to, std::size_t(n));
 }
 
 void widen_bf16(const BF16* from, float* to, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(widen)(reinterpret_cast<const std::uint16_t*>(from), to, std::size_t(n));
+  HWY_DYNAMIC_DISPATCH(widen)(from, to, std::size_t(n));
 }
 
 NarrowProducts narrow_products_here() {

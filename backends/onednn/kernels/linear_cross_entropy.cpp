@@ -3,7 +3,9 @@
 #include "src/ops/linear_cross_entropy.h"
 
 #include <cmath>
+#include <cstring>
 
+#include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/linear_loss_plan.h"
 
@@ -19,7 +21,9 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-void pack_classes_of(const LinearLossWork& w, std::size_t task) { pack_classes(w, task); }
+void pack_classes_of(const LinearLossWork& w, std::size_t task) {
+  w.plan.is_narrow() ? pack_classes<BF16>(w, task) : pack_classes<float>(w, task);
+}
 
 // Adds exp(z) of n classes, which is 0 for logits of -infinity.
 void take_exps(const float* z, std::size_t n, RowState& state) {
@@ -46,7 +50,7 @@ void take_logits(const LinearLossWork& w, const float* z, std::int64_t hot, RowS
 
 void take_logits_of(const LinearLossWork& w, std::size_t block) {
   const RowSpan span(w, block);
-  fill_logits(w, span);
+  w.plan.is_narrow() ? fill_logits<BF16>(w, span) : fill_logits<float>(w, span);
   for (std::size_t r = span.first; r < span.first + span.count; ++r) {
     take_logits(w, w.z + r * kTileRow, w.hot[r], w.states[r]);
   }
@@ -71,7 +75,7 @@ void take_rows(const LinearLossWork& w, std::size_t block) {
 }
 void take_tile(const LinearLossWork& w) {
   run_tasks(blocks_of(w.tile.count, kWidestPanel), w, pack_tile);
-  run_tasks(blocks_of(w.rows, kRowBlock), w, take_rows);
+  run_tasks(blocks_of(w.rows, w.plan.row_block()), w, take_rows);
 }
 
 double RowState::lse() const { return max == -INFINITY ? NAN : max + std::log(sum); }
@@ -92,15 +96,15 @@ namespace {
 
 struct ForwardParts {
   PartRows rows;
-  float* x;  // of the rows of a cluster, one after the other
+  std::byte* x;  // of the rows of a cluster, one after the other
   WorkspaceParts parts;
 
   ForwardParts(LinearLossWork& w, void* workspace) : parts(workspace) {
     const LinearLossPlan& plan = w.plan;
     rows.rows = parts.take<std::int32_t>(plan.rows);
     rows.hot = parts.take<std::int32_t>(plan.rows);
-    x = parts.floats(plan.rows * plan.width);
-    w.columns = parts.floats(panel_floats(plan.width, kTileClasses));
+    x = parts.take<std::byte>(plan.rows * plan.row_bytes());
+    w.columns = parts.floats(panel_floats(plan.terms(plan.width), kTileClasses));
     w.z = parts.floats(plan.rows * kTileRow);
     w.states = parts.take<RowState>(plan.rows);
   }
@@ -119,7 +123,7 @@ void forward(const Binding& b, const LinearLossPlan& plan) {
     parts.rows.list(plan, *w.part, b.inputs[In::kLabels].as<std::int32_t>());
     w.rows = parts.rows.count, w.hot = parts.rows.hot;
     if (w.rows == 0) continue;
-    w.x = gather_rows(plan, parts.rows, b.inputs[In::kX].as<float>(), parts.x);
+    w.x = gather_rows(plan, parts.rows, b.inputs[In::kX].data, parts.x);
     std::fill_n(w.states, w.rows, RowState{});
     each_tile(w, b, [&] { take_tile(w); });
     totals.add(w, parts.rows.rows, lse + p * plan.rows);
@@ -130,17 +134,20 @@ void forward(const Binding& b, const LinearLossPlan& plan) {
 
 }  // namespace
 
-const float* gather_rows(const LinearLossPlan& plan, const PartRows& rows, const float* x,
-                         float* to) {
+const void* gather_rows(const LinearLossPlan& plan, const PartRows& rows, const void* x, void* to) {
   if (rows.count == plan.rows) return x;
+  const std::size_t bytes = plan.row_bytes();
+  const auto* const from = static_cast<const std::byte*>(x);
   for (std::size_t r = 0; r < rows.count; ++r) {
-    std::copy_n(x + std::size_t(rows.rows[r]) * plan.width, plan.width, to + r * plan.width);
+    std::memcpy(static_cast<std::byte*>(to) + r * bytes, from + std::size_t(rows.rows[r]) * bytes,
+                bytes);
   }
   return to;
 }
 
 Prepared prepare_linear_cross_entropy(const NodeContext& context) {
   const LinearLossPlan plan(context);
+  if (plan.is_refused()) return refuse_narrow_product(context);
   LinearLossWork counted(plan);
   return kernel_of([plan](const Binding& b) { forward(b, plan); },
                    ForwardParts(counted, nullptr).parts.bytes());

@@ -36,7 +36,8 @@ std::size_t rows_at_a_time(const LinearLossPlan& plan) {
 
 struct StepParts {
   PartRows rows;
-  float *x, *dx;   // of the rows of a part
+  std::byte* x;
+  float* dx;       // of the rows of a part
   float *z, *lse;  // of those that are taken together; z by tiles
   RowState* states;
   double *sums, *dbias;  // of the columns of a tile; of a part
@@ -47,7 +48,8 @@ struct StepParts {
     const std::size_t together = rows_at_a_time(plan);
     rows.rows = parts.take<std::int32_t>(plan.rows);
     rows.hot = parts.take<std::int32_t>(plan.rows);
-    x = parts.floats(plan.rows * plan.width), dx = parts.floats(plan.rows * plan.width);
+    x = parts.take<std::byte>(plan.rows * plan.row_bytes());
+    dx = parts.floats(plan.rows * plan.width);
     z = parts.floats(most_tiles(plan) * together * kTileRow), lse = parts.floats(together);
     states = parts.take<RowState>(together);
     sums = parts.take<double>(kTileClasses);
@@ -88,7 +90,8 @@ class Step {
     parts_.rows.list(plan, *w_.part, b_.inputs[In::kLabels].as<std::int32_t>());
     const std::size_t count = parts_.rows.count, together = rows_at_a_time(plan);
     if (count == 0) return;
-    const float* const x = gather_rows(plan, parts_.rows, b_.inputs[In::kX].as<float>(), parts_.x);
+    const auto* const x =
+        static_cast<const float*>(gather_rows(plan, parts_.rows, b_.inputs[In::kX].data, parts_.x));
     std::fill_n(parts_.dx, count * plan.width, 0.0f);
     std::fill_n(parts_.dbias, std::size_t(w_.part->classes()), 0.0);
     for (std::size_t row = 0; row < count; row += together) {
@@ -149,7 +152,10 @@ class Step {
 
 }  // namespace
 
-bool joins_loss(const NodeContext& context) { return rows_at_a_time(LinearLossPlan(context)) > 0; }
+bool joins_loss(const NodeContext& context) {
+  const LinearLossPlan plan(context);
+  return !plan.is_narrow() && rows_at_a_time(plan) > 0;
+}
 
 Prepared prepare_linear_cross_entropy_step(const NodeContext& context) {
   if (!joins_loss(context)) {

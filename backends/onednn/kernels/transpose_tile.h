@@ -14,5 +14,6 @@ struct Tile {
 };
 
 void transpose_tile(const Tile<float>& tile);
+void transpose_tile(const Tile<std::uint32_t>& tile);
 
 }  // namespace keel::onednn

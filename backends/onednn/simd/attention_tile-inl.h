@@ -9,6 +9,7 @@
 
 #include "backends/onednn/attention_plan.h"
 #include "backends/onednn/kernels/transpose_tile.h"
+#include "backends/onednn/simd/bf16-inl.h"
 #include "backends/onednn/simd/philox-inl.h"
 #include "backends/onednn/simd/small_product-inl.h"
 
@@ -24,8 +25,14 @@ HWY_INLINE std::size_t columns_of(const QueryTile& queries) {
   return (queries.count + kLanes - 1) / kLanes * kLanes;
 }
 
-// A head's features for a tile of queries, transposed: (width, kQueryTile); 0 after the last query.
-struct Transposed {
+// A head's features for a tile of queries, transposed: (width, kQueryTile), of bf16 (pairs of
+// features, kQueryTile); 0 after the last query.
+template <class T>
+struct TransposedOf;
+using Transposed = TransposedOf<float>;
+
+template <>
+struct TransposedOf<float> {
   HWY_ALIGN float at[kWidestHead * kQueryTile];
 
   void fill(const AttentionHead& h, const QueryTile& queries, const float* x) {
@@ -39,9 +46,48 @@ struct Transposed {
   }
 };
 
+template <>
+struct TransposedOf<BF16> {
+  HWY_ALIGN Pair at[kWidestHead / 2 * kQueryTile];
+
+  void fill(const AttentionHead& h, const QueryTile& queries, const BF16* x) {
+    fill(h.plan.width, queries, {x + queries.first * h.plan.features(), h.plan.features()});
+  }
+  // Of float32, which is rounded.
+  void fill(const AttentionHead& h, const QueryTile& queries, const float* x) {
+    HWY_ALIGN BF16 rows[kQueryTile * kWidestHead];
+    const std::size_t d = h.plan.features();
+    for (std::size_t i = 0; i < queries.count; ++i) {
+      round_row(x + (queries.first + i) * d, rows + i * kWidestHead, h.plan.width);
+    }
+    fill(h.plan.width, queries, {rows, kWidestHead});
+  }
+  void fill(std::size_t width, const QueryTile& queries, const Rows<const BF16>& x) {
+    for (std::size_t k = 0; k < pairs_of(width); ++k) {
+      std::fill(at + k * kQueryTile + queries.count, at + (k + 1) * kQueryTile, Pair{0});
+    }
+    for (std::size_t i = 0; i < queries.count; i += 4) {
+      const BF16* rows[4];
+      const std::size_t some = std::min<std::size_t>(4, queries.count - i);
+      for (std::size_t n = 0; n < some; ++n) rows[n] = x.at + (i + n) * x.row;
+      turn_pairs(rows, some, width, {at + i, kQueryTile});
+    }
+  }
+};
+
 struct ScoreTile {
   HWY_ALIGN float at[kKeyTile * kQueryTile];
 };
+
+HWY_INLINE void scale_tile(const Rows<float>& x, std::size_t rows, std::size_t columns,
+                           float factor) {
+  for (std::size_t i = 0; i < rows; ++i) {
+    for_lanes(columns, [&](auto part, std::size_t c) HWY_ATTR {
+      float* const at = x.at + i * x.row + c;
+      part.store(hn::Mul(part.load(at), splat(factor)), at);
+    });
+  }
+}
 
 // The tile of one head that is being computed.
 struct TilePlace {
@@ -63,6 +109,15 @@ HWY_INLINE void multiply_keys(const TilePlace& place, const float* x, const Tran
             {tile, kQueryTile},
             {factor, 0},
             false});
+}
+
+HWY_INLINE void multiply_keys(const TilePlace& place, const BF16* x, const TransposedOf<BF16>& y,
+                              const float* factor, float* tile) {
+  const AttentionPlan& plan = place.head.plan;
+  const std::size_t d = plan.features(), columns = columns_of(place.queries);
+  plan.multiply_narrow({place.keys.count, plan.width, columns, x + place.keys.first * d, d, y.at,
+                        kQueryTile, tile, kQueryTile, false});
+  if (*factor != 1) scale_tile({tile, kQueryTile}, place.keys.count, columns, *factor);
 }
 
 // Writes `value` wherever a query does not see a key.

@@ -13,13 +13,19 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
+template <class T>
+const T* row_of(const LinearLossWork& w, const void* rows, std::size_t number) {
+  return static_cast<const T*>(rows) + number * w.plan.width;
+}
+
 // Packs kWidestPanel classes of the tile, transposed.
-HWY_INLINE void pack_classes(const LinearLossWork& w, std::size_t task) {
+template <class T>
+void pack_classes(const LinearLossWork& w, std::size_t task) {
   const std::size_t first = task * kWidestPanel, width = w.plan.width;
   const std::size_t last = std::min(first + kWidestPanel, w.tile.count);
-  for (std::size_t c = first; c < last; c += kPanel) {
-    pack_columns(c / kPanel, width, w.tile.count, w.columns,
-                 [&](std::size_t of) { return w.tile.rows + of * width; });
+  for (std::size_t c = first; c < last; c += kPanelOf<T>) {
+    pack_columns(c / kPanelOf<T>, width, w.tile.count, static_cast<Packed<T>*>(w.columns),
+                 [&](std::size_t of) { return row_of<T>(w, w.tile.rows, of); });
   }
 }
 
@@ -28,22 +34,24 @@ struct RowSpan {
   std::size_t first, count;
 
   RowSpan(const LinearLossWork& w, std::size_t block)
-      : first(block * kRowBlock), count(std::min(kRowBlock, w.rows - first)) {}
+      : first(block * w.plan.row_block()), count(std::min(w.plan.row_block(), w.rows - first)) {}
 };
 
 // z = x T^T + b for a task's rows and the tile.
-HWY_INLINE void fill_logits(const LinearLossWork& w, const RowSpan& span) {
+template <class T>
+void fill_logits(const LinearLossWork& w, const RowSpan& span) {
   const std::size_t width = w.plan.width;
   float* const z = w.z + span.first * kTileRow;
-  multiply_panels({span.count,
-                   width,
-                   0,
-                   w.tile.count,
-                   {w.x + span.first * width, width, 1},
-                   w.columns,
-                   width,
-                   {z, kTileRow},
-                   false});
+  multiply_panels(PanelProduct<T>{span.count,
+                                  width,
+                                  0,
+                                  w.tile.count,
+                                  {row_of<T>(w, w.x, span.first), width, 1},
+                                  static_cast<const Packed<T>*>(w.columns),
+                                  width,
+                                  {z, kTileRow},
+                                  false},
+                  w.plan.multiply_narrow);
   if (w.tile.bias == nullptr) return;
   for (std::size_t r = 0; r < span.count; ++r) {
     for_lanes(w.tile.count, [&](auto part, std::size_t c) HWY_ATTR {

@@ -15,10 +15,12 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
 // A matrix whose element (i, j) is at[i * row + j * column].
-struct Strided {
-  const float* at;
+template <class T>
+struct StridedOf {
+  const T* at;
   std::size_t row, column;
 };
+using Strided = StridedOf<float>;
 // A matrix whose rows are contiguous.
 template <class T>
 struct Rows {

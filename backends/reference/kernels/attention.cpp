@@ -2,8 +2,10 @@
 #include "src/ops/attention.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "backends/reference/kernels/kernels.h"
+#include "src/core/bf16.h"
 
 namespace keel::reference {
 namespace {
@@ -18,8 +20,11 @@ struct Head {
   const Binding& b;
   const AttentionAttrs& attrs;
   AttentionSizes sizes;
+  bool is_narrow;  // q, k and v are bf16
   std::int64_t row, head;
 
+  // What a product reads of a probability, of its gradient or of dy.
+  double factor(double value) const { return is_narrow ? rounded_to_bf16(value) : value; }
   Slice slice(const TensorRef& t) const {
     const std::int64_t length = t.type.shape[1], d = sizes.features();
     return {t.as<double>() + row * length * d + head * sizes.width, length, sizes.width,
@@ -68,7 +73,11 @@ double log_sum_exp(const Eigen::VectorXd& scores) {
   return max + std::log(sum);
 }
 
-// y_i = sum over j of keep P_j v_j, P_j = exp(score_j - lse)
+// The next multiple of log 2.
+double shift_above(double lse) { return std::ceil(lse / std::numbers::ln2) * std::numbers::ln2; }
+
+// y_i = sum over j of keep P_j v_j, P_j = exp(score_j - lse). A factor of bf16 is P_j times the sum
+// of exponentials, which a power of 2 scales.
 void forward(const Head& h) {
   const Slice v = h.slice(h.b.inputs[In::kV]);
   Slice y = h.slice(h.b.outputs[AttentionOutput::kY]);
@@ -77,8 +86,11 @@ void forward(const Head& h) {
     const Eigen::VectorXd scores = h.scores(i);
     const double lse = log_sum_exp(scores);
     h.lse(h.b.outputs[AttentionOutput::kLse], i) = lse;
+    const double shift = h.is_narrow ? shift_above(lse) : lse;
     for (std::int64_t j = 0; j < h.sizes.keys; ++j) {
-      if (h.sees(i, j)) y.row(i) += h.keep(i, j) * std::exp(scores[j] - lse) * v.row(j);
+      if (!h.sees(i, j)) continue;
+      const double p = h.factor(std::exp(scores[j] - shift)) * std::exp(shift - lse);
+      y.row(i) += h.keep(i, j) * p * v.row(j);
     }
   }
 }
@@ -93,12 +105,13 @@ void backward(const Head& h) {
   const double scale = attention_scale(h.attrs, h.sizes);
   for (std::int64_t i = 0; i < h.sizes.queries; ++i) {
     const Eigen::VectorXd scores = h.scores(i);
-    const double delta = dy.row(i).dot(y.row(i));
+    const Eigen::VectorXd g = dy.row(i).unaryExpr([&](double v) { return h.factor(v); });
+    const double delta = g.dot(y.row(i));
     for (std::int64_t j = 0; j < h.sizes.keys; ++j) {
       if (!h.sees(i, j)) continue;
       const double p = std::exp(scores[j] - h.lse(h.b.inputs[In::kLse], i)), keep = h.keep(i, j);
-      const double ds = p * (keep * dy.row(i).dot(v.row(j)) - delta);
-      dv.row(j) += keep * p * dy.row(i);
+      const double ds = h.factor(p * (keep * g.dot(v.row(j)) - delta));
+      dv.row(j) += keep * h.factor(p) * g;
       dq.row(i) += scale * ds * k.row(j);
       dk.row(j) += scale * ds * q.row(i);
     }
@@ -109,10 +122,11 @@ Prepared prepare(const NodeContext& context, void (*run)(const Head&)) {
   const auto attrs = context.attrs<AttentionAttrs>();
   const AttentionSizes sizes =
       attention_sizes(context.input(In::kQ).shape, context.input(In::kK).shape, attrs.heads);
+  const bool is_narrow = context.input(In::kQ).dtype == DType::kBF16;
   return kernel_of([=](const Binding& b) {
     for (std::int64_t row = 0; row < sizes.batch; ++row) {
       for (std::int64_t head = 0; head < sizes.heads; ++head) {
-        run({b, attrs, sizes, row, head});
+        run({b, attrs, sizes, is_narrow, row, head});
       }
     }
   });

@@ -51,7 +51,7 @@ void run(const Binding& b, const EwProgram& program) {
 // A cast to bf16 rounds, though the result is stored as double.
 void round_to_bf16(const Binding& b) {
   for (std::int64_t e = 0; e < b.outputs[0].elements(); ++e) {
-    store(b.outputs[0], e, double(float(BF16(load(b.inputs[0], e)))));
+    store(b.outputs[0], e, rounded_to_bf16(load(b.inputs[0], e)));
   }
 }
 

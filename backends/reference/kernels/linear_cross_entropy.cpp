@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/reference/kernels/kernels.h"
+#include "src/core/bf16.h"
 #include "src/runtime/loss_step.h"
 
 namespace keel::reference {
@@ -14,6 +15,7 @@ using In = LinearLossInput;
 struct LinearLossOf {
   const Binding& b;
   LinearLossAttrs attrs;
+  bool is_narrow;  // factors are bf16
 
   Matrix two(const TensorRef& t) const { return matrix(t, t.type.shape[0], t.type.shape[1]); }
   Matrix in(int place) const { return two(b.inputs[std::size_t(place)]); }
@@ -71,23 +73,24 @@ void forward(const LinearLossOf& of) {
 
 // Adds what one row of a part gives, P being its gradient by the logits.
 void add_row(const LinearLossOf& of, const LossPart& part, std::int64_t row,
-             const Eigen::VectorXd& gradient) {
+             const Eigen::VectorXd& p) {
   using Out = LinearLossGradient;
   const auto out = [&](int place) { return of.two(of.b.outputs[std::size_t(place)]); };
-  const auto words = gradient.head(part.words()), clusters = gradient.tail(part.clusters);
+  const Eigen::VectorXd factor = of.is_narrow ? p.unaryExpr(&rounded_to_bf16) : p;
+  const auto words = factor.head(part.words()), clusters = factor.tail(part.clusters);
   const Matrix x = of.in(In::kX), table = of.in(In::kTable);
   Matrix dx = out(Out::kDx), dtable = out(Out::kDtable);
   dx.row(row) += words.transpose() * table.middleRows(part.first, part.words());
   dtable.middleRows(part.first, part.words()) += words * x.row(row);
   const bool has_bias = bool(of.b.inputs[In::kBias]);
   if (has_bias) {
-    vector(of.b.outputs[Out::kDbias]).segment(part.first, part.words()) += words;
+    vector(of.b.outputs[Out::kDbias]).segment(part.first, part.words()) += p.head(part.words());
   }
   if (part.clusters == 0) return;
   dx.row(row) += clusters.transpose() * of.in(In::kClusters);
   Matrix dclusters = out(Out::kDclusters);
   dclusters += clusters * x.row(row);
-  if (has_bias) vector(of.b.outputs[Out::kDclusterBias]) += clusters;
+  if (has_bias) vector(of.b.outputs[Out::kDclusterBias]) += p.tail(part.clusters);
 }
 
 void backward(const LinearLossOf& of) {
@@ -110,15 +113,20 @@ void backward(const LinearLossOf& of) {
   }
 }
 
+auto made_of(const NodeContext& context) {
+  return [attrs = context.attrs<LinearLossAttrs>(),
+          is_narrow = context.input(In::kX).dtype == DType::kBF16](const Binding& b) {
+    return LinearLossOf{b, attrs, is_narrow};
+  };
+}
+
 }  // namespace
 
 Prepared prepare_linear_cross_entropy(const NodeContext& context) {
-  const auto attrs = context.attrs<LinearLossAttrs>();
-  return kernel_of([=](const Binding& b) { forward({b, attrs}); });
+  return kernel_of([make = made_of(context)](const Binding& b) { forward(make(b)); });
 }
 Prepared prepare_linear_cross_entropy_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<LinearLossAttrs>();
-  return kernel_of([=](const Binding& b) { backward({b, attrs}); });
+  return kernel_of([make = made_of(context)](const Binding& b) { backward(make(b)); });
 }
 Prepared prepare_linear_cross_entropy_step(const NodeContext& context) {
   return one_after_the_other(prepare_linear_cross_entropy(context),

@@ -3,8 +3,10 @@
 #include "src/ops/relative_attention.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "backends/reference/kernels/kernels.h"
+#include "src/core/bf16.h"
 
 namespace keel::reference {
 namespace {
@@ -21,7 +23,11 @@ struct Head {
   const Binding& b;
   const RelativeAttentionAttrs& attrs;
   RelativeSizes sizes;
+  bool is_narrow;  // factors are bf16
   std::int64_t row, head;
+
+  // What a product reads of a probability, of its gradient or of dy.
+  double factor(double value) const { return is_narrow ? rounded_to_bf16(value) : value; }
 
   // Of a tensor (b, positions, d), or (distances, d) that all rows share.
   Slice slice(const TensorRef& t) const {
@@ -63,14 +69,17 @@ double log_sum_exp(const Head& h, std::int64_t i) {
   return max + std::log(sum);
 }
 
+// A factor of bf16 is a probability times the sum of exponentials, which a power of 2 scales.
 void forward(const Head& h) {
   Slice y = h.out(Out::kY);
   y.setZero();
   for (std::int64_t i = 0; i < h.sizes.queries; ++i) {
     const double lse = log_sum_exp(h, i);
     h.lse(h.b.outputs[Out::kLse], i) = lse;
+    const double shift = h.is_narrow ? std::ceil(lse / std::numbers::ln2) * std::numbers::ln2 : lse;
     for (std::int64_t j = h.first_key(i); j <= h.last_key(i); ++j) {
-      y.row(i) += std::exp(h.score(i, j) - lse) * h.in(In::kV).row(j);
+      const double p = h.factor(std::exp(h.score(i, j) - shift)) * std::exp(shift - lse);
+      y.row(i) += p * h.in(In::kV).row(j);
     }
   }
 }
@@ -83,12 +92,13 @@ void backward(const Head& h) {
         dv = h.out(Gradient::kDv), dp = h.out(Gradient::kDp);
   for (Slice* d : {&dqk, &dqp, &dk, &dv}) d->setZero();
   for (std::int64_t i = 0; i < h.sizes.queries; ++i) {
-    const double lse = h.lse(h.b.inputs[In::kLse], i), delta = dy.row(i).dot(y.row(i));
+    const Eigen::VectorXd g = dy.row(i).unaryExpr([&](double x) { return h.factor(x); });
+    const double lse = h.lse(h.b.inputs[In::kLse], i), delta = g.dot(y.row(i));
     for (std::int64_t j = h.first_key(i); j <= h.last_key(i); ++j) {
       const std::int64_t r = h.distance(i, j);
       const double probability = std::exp(h.score(i, j) - lse);
-      const double ds = probability * (dy.row(i).dot(v.row(j)) - delta);
-      dv.row(j) += probability * dy.row(i);
+      const double ds = h.factor(probability * (g.dot(v.row(j)) - delta));
+      dv.row(j) += h.factor(probability) * g;
       dqk.row(i) += h.scale() * ds * k.row(j);
       dqp.row(i) += h.scale() * ds * p.row(r);
       dk.row(j) += h.scale() * ds * qk.row(i);
@@ -97,27 +107,38 @@ void backward(const Head& h) {
   }
 }
 
-void by_heads(const Binding& b, const RelativeAttentionAttrs& attrs, void (*run)(const Head&)) {
+struct HeadRunner {
+  RelativeAttentionAttrs attrs;
+  bool is_narrow;
+  void (*run)(const Head&);
+};
+
+HeadRunner runner_of(const NodeContext& context, void (*run)(const Head&)) {
+  return {context.attrs<RelativeAttentionAttrs>(), context.input(In::kQk).dtype == DType::kBF16,
+          run};
+}
+
+void by_heads(const Binding& b, const HeadRunner& of) {
   const auto shape = [&](int place) { return b.inputs[std::size_t(place)].type.shape; };
   const RelativeSizes sizes =
-      relative_sizes(shape(In::kQk), shape(In::kK), shape(In::kP), attrs.heads);
+      relative_sizes(shape(In::kQk), shape(In::kK), shape(In::kP), of.attrs.heads);
   for (std::int64_t row = 0; row < sizes.batch; ++row) {
-    for (std::int64_t head = 0; head < sizes.heads; ++head) run({b, attrs, sizes, row, head});
+    for (std::int64_t head = 0; head < sizes.heads; ++head) {
+      of.run({b, of.attrs, sizes, of.is_narrow, row, head});
+    }
   }
 }
 
 }  // namespace
 
 Prepared prepare_relative_attention(const NodeContext& context) {
-  return kernel_of([attrs = context.attrs<RelativeAttentionAttrs>()](const Binding& b) {
-    by_heads(b, attrs, forward);
-  });
+  return kernel_of([of = runner_of(context, forward)](const Binding& b) { by_heads(b, of); });
 }
 
 Prepared prepare_relative_attention_backward(const NodeContext& context) {
-  return kernel_of([attrs = context.attrs<RelativeAttentionAttrs>()](const Binding& b) {
+  return kernel_of([of = runner_of(context, backward)](const Binding& b) {
     vector(b.outputs[Gradient::kDp]).setZero();
-    by_heads(b, attrs, backward);
+    by_heads(b, of);
   });
 }
 

@@ -3,7 +3,12 @@
 #include <cmath>
 
 #include "models/registry.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/attention.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/linear_cross_entropy.h"
 #include "src/ops/matmul.h"
+#include "src/ops/reduce.h"
 #include "src/passes/narrow_products.h"
 #include "tests/frontend/compare/helpers.h"
 #include "tests/frontend/compare/narrow_helpers.h"
@@ -29,19 +34,14 @@ TEST_CASE("compare: steps with bf16 factors agree with the judge" * doctest::tes
   }
 }
 
-// A product of bf16 factors and its casts, run by a backend on the judge's inputs.
-struct JudgedProduct {
+// A graph of which some factors are bf16, run node by node by a backend on the judge's inputs.
+struct JudgedGraph {
   Graph graph;
-  std::vector<Tensor> values;  // of the graph's nodes, in float64
+  std::vector<std::vector<Tensor>> values;  // of the graph's nodes, as they are stored
   std::vector<Judgement> judged;
   std::vector<NodeRun> runs;
 
-  explicit JudgedProduct(const NarrowBackends& backends) {
-    Graph wide;
-    const Value a = wide.input("a", {DType::kF32, {9, 2000}});
-    const Value b = wide.input("b", {DType::kF32, {2000, 7}});
-    wide.mark_output("y", ops::matmul(wide, a, b));
-    graph = narrow_products(wide);
+  JudgedGraph(const NarrowBackends& backends, const Graph& wide) : graph(narrow_products(wide)) {
     for (int i = 0; i < graph.size(); ++i) take(backends, i);
   }
 
@@ -50,19 +50,66 @@ struct JudgedProduct {
     const Node& node = graph.node(i);
     judged.emplace_back();
     runs.emplace_back();
+    values.emplace_back();
     if (node.kind == NodeKind::kInput) {
-      values.push_back(random_normal(node.outputs[0].shape, std::uint32_t(i)).to(DType::kF32));
+      const TensorType& type = node.outputs[0];
+      values.back().push_back(is_floating(type.dtype)
+                                  ? random_normal(type.shape, std::uint32_t(i)).to(type.dtype)
+                                  : Tensor(type.dtype, type.shape));
+      return;
+    }
+    if (node.kind == NodeKind::kConstant) {
+      values.back().push_back(node.constant->clone());
       return;
     }
     std::vector<const Tensor*> inputs;
     for (Value v : node.inputs) {
-      inputs.push_back(v.valid() ? &values[std::size_t(v.node)] : nullptr);
+      inputs.push_back(v.valid() ? &values[std::size_t(v.node)][std::size_t(v.port)] : nullptr);
     }
     judged.back() = judge_node(*backends.judge, graph, i, inputs, {});
     runs.back() = run_node(*backends.all[0], graph, i, inputs);
-    values.push_back(judged.back().outputs[0].to(node.outputs[0].dtype));
+    for (std::size_t j = 0; j < node.outputs.size(); ++j) {
+      values.back().push_back(judged.back().outputs[j].to(node.outputs[j].dtype));
+    }
   }
 };
+
+Graph product() {
+  Graph g;
+  const Value a = g.input("a", {DType::kF32, {9, 2000}});
+  g.mark_output("y", ops::matmul(g, a, g.input("b", {DType::kF32, {2000, 7}})));
+  return g;
+}
+
+// The gradients of a sum of squares of y by all floating inputs.
+Graph with_gradients(Graph g, Value y) {
+  const Value loss = ops::sum(g, ops::square(g, y));
+  std::vector<Value> wrt;
+  for (Value v : g.leaves(NodeKind::kInput)) {
+    if (is_floating(g.type(v).dtype)) wrt.push_back(v);
+  }
+  const std::vector<Value> d = gradient(g, loss, wrt);
+  for (std::size_t i = 0; i < d.size(); ++i) g.mark_output(fmt::format("d{}", i), d[i]);
+  return g;
+}
+
+Graph attention() {
+  Graph g;
+  const Shape shape{1, 40, 16};
+  const auto input = [&](const char* name) { return g.input(name, {DType::kF32, shape}); };
+  const Value q = input("q"), k = input("k"), v = input("v");
+  const Value y = ops::attention(g, {.q = q, .k = k, .v = v}, {.heads = 1});
+  return with_gradients(std::move(g), y);
+}
+
+Graph language_loss() {
+  Graph g;
+  const Value x = g.input("x", {DType::kF32, {40, 16}});
+  const Value table = g.input("table", {DType::kF32, {50, 16}});
+  const Value labels = g.input("labels", {DType::kI32, {40}});
+  const Value sum = ops::linear_cross_entropy(g, {.x = x, .table = table, .labels = labels}).sum;
+  return with_gradients(std::move(g), sum);
+}
 
 // Some elements that are not small beside the others.
 std::vector<std::int64_t> ordinary_elements(const Tensor& y) {
@@ -77,40 +124,63 @@ std::vector<std::int64_t> ordinary_elements(const Tensor& y) {
   return elements;
 }
 
-TEST_CASE("compare: one element of a bf16 product or cast that is off by 1 % is named") {
+std::vector<Tensor> copies(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> result;
+  for (const Tensor& t : tensors) result.push_back(t.clone());
+  return result;
+}
+
+// How many faults of 1 % in single elements of a node's output are planted, all of them named.
+int named_faults(const JudgedGraph& of, int i, std::size_t port) {
+  const Judgement& judged = of.judged[std::size_t(i)];
+  const std::vector<Tensor>& got = of.runs[std::size_t(i)].outputs;
+  int planted = 0;
+  for (const std::int64_t e : ordinary_elements(got[port])) {
+    std::vector<Tensor> outputs = copies(got);
+    outputs[port] = got[port].to(DType::kF64);
+    outputs[port].as<double>()[std::size_t(e)] *= 1.01;
+    outputs[port] = outputs[port].to(got[port].dtype());
+    CHECK_FALSE(measured(outputs, judged.outputs, judged.bounds).within());
+    ++planted;
+  }
+  return planted;
+}
+
+// Faults in all results of ops with bf16 factors, and of casts to bf16.
+void check_faults(const NarrowBackends& backends, const Graph& wide, int least) {
+  const JudgedGraph of(backends, wide);
+  int planted = 0;
+  for (int i = 0; i < of.graph.size(); ++i) {
+    const Node& node = of.graph.node(i);
+    if (node.kind != NodeKind::kOp) continue;
+    CAPTURE(node.name);
+    const Judgement& judged = of.judged[std::size_t(i)];
+    CHECK(measured(of.runs[std::size_t(i)].outputs, judged.outputs, judged.bounds).within());
+    const bool is_cast = node.op == &elementwise_op(EwCode::kCast);
+    if (!is_cast && factors_of(node).empty()) continue;
+    for (std::size_t port = 0; port < node.outputs.size(); ++port) {
+      if (node.outputs[port].shape.elements() > 0) planted += named_faults(of, i, port);
+    }
+  }
+  CHECK(planted > least);
+}
+
+TEST_CASE("compare: one element that is off by 1 % beside bf16 factors, or of a cast, is named") {
   const test::EachBf16 each;
   const NarrowBackends backends;
   if (backends.all.empty()) return;
-  const JudgedProduct of(backends);
-  int planted = 0;
-  for (int i = 0; i < of.graph.size(); ++i) {
-    if (of.graph.node(i).kind != NodeKind::kOp) continue;
-    CAPTURE(of.graph.node(i).name);
-    const Judgement& judged = of.judged[std::size_t(i)];
-    const Tensor& got = of.runs[std::size_t(i)].outputs[0];
-    std::vector<Tensor> outputs;
-    outputs.push_back(got.clone());
-    CHECK(measured(outputs, judged.outputs, judged.bounds).within());
-    for (const std::int64_t e : ordinary_elements(got)) {
-      outputs[0] = got.to(DType::kF64);
-      outputs[0].as<double>()[std::size_t(e)] *= 1.01;
-      outputs[0] = outputs[0].to(got.dtype());
-      CHECK_FALSE(measured(outputs, judged.outputs, judged.bounds).within());
-      ++planted;
-    }
-  }
-  CHECK(planted > 60);
+  check_faults(backends, product(), 60);
+  check_faults(backends, attention(), 200);
+  check_faults(backends, language_loss(), 100);
 }
 
 TEST_CASE("compare: the judge of a bf16 product sees a fault of 1 % everywhere") {
   const test::EachBf16 each;
   const NarrowBackends backends;
   if (backends.all.empty()) return;
-  const JudgedProduct of(backends);
+  const JudgedGraph of(backends, product());
   const Judgement& judged = of.judged.back();
-  std::vector<Tensor> outputs;
-  outputs.push_back(of.runs.back().outputs[0].clone());
-  CHECK(measured(outputs, judged.outputs, judged.bounds).power < kBlindPower);
+  CHECK(measured(of.runs.back().outputs, judged.outputs, judged.bounds).power < kBlindPower);
 }
 
 TEST_CASE("compare: factors that the instructions take as 0 are within the bound") {
