@@ -106,6 +106,11 @@ TEST_CASE("backend optimizer: sgd at every size") {
   });
 }
 
+// A GPU has threads for 2^21 elements of an update, so that its threads have several quads here.
+TEST_CASE("backend optimizer: more elements than threads") {
+  check_sgd((std::int64_t{1} << 21) + 5, {.momentum = 0.9});
+}
+
 TEST_CASE("backend optimizer: a scale that is not finite changes nothing") {
   for (const double scale : {double(NAN), std::numeric_limits<double>::infinity()}) {
     const OpCase adam = adam_case(1000, scale, {}), sgd = sgd_case(1000, scale, {.momentum = 0.9});

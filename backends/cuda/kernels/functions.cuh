@@ -23,10 +23,10 @@ __device__ float polynomial(float x, float c, More... more) {
 }
 
 // exp(x + low) for |low| well below 1; low has the bits of the argument that x cannot hold.
-// Gives 0 and infinity beyond the range of normal floats; error 0.7. It has no branch, since
-// nvcc needs fewer registers for choices.
+// Gives 0 and infinity beyond the range of float, which includes subnormal results; error 0.7. It
+// has no branch, since nvcc needs fewer registers for choices.
 __device__ inline float exp_of_sum(float x, float low) {
-  constexpr float kLeast = -87.3365402f, kMost = 88.7228317f;  // between which the result is normal
+  constexpr float kLeast = -103.972084f, kMost = 88.7228317f;  // beyond is 0, or infinity
   // A number as large as this has no bits after the point, so that adding it rounds.
   constexpr float kRounder = 0x1.8p23f;
   constexpr float kLn2High = 355.0f / 512, kLn2Low = -2.12194440e-4f;
@@ -36,9 +36,13 @@ __device__ inline float exp_of_sum(float x, float low) {
   const float fit = polynomial(r, 0.49999994f, 0.166665211f, 0.0416682921f, 0.00836871564f,
                                0.00138186978f);
   const float y = fmaf(r * r, fit, r) + 1;
-  // n, which the last bits of `rounded` hold, is added to the exponent of y.
-  const auto bits = std::bit_cast<std::uint32_t>(y) + (std::bit_cast<std::uint32_t>(rounded) << 23);
-  const float above = x <= kMost ? std::bit_cast<float>(bits) : x + INFINITY;
+  // n, which the last bits of `rounded` hold, is added to the exponent of y. Of a small result that
+  // is done in two steps, because it may be subnormal.
+  const bool is_small = x < -44;
+  const std::uint32_t n_bits = std::bit_cast<std::uint32_t>(rounded) + (is_small ? 64 : 0);
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(y) + (n_bits << 23);
+  const float scaled = std::bit_cast<float>(bits) * (is_small ? 0x1p-64f : 1.0f);
+  const float above = x <= kMost ? scaled : x + INFINITY;
   return x < kLeast ? 0 : above;
 }
 
