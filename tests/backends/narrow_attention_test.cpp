@@ -11,7 +11,7 @@
 namespace keel::test {
 namespace {
 
-struct Sizes {
+struct AttentionSizes {
   std::int64_t batch, queries, keys, heads, width;
   bool causal = false;
   double p = 0, scale = 0;
@@ -19,7 +19,8 @@ struct Sizes {
 
 using Make = std::function<Value(const Shape&)>;
 
-std::vector<Value> attend(Graph& g, const Sizes& s, const RandomKey& key, const Make& make) {
+std::vector<Value> attend(Graph& g, const AttentionSizes& s, const RandomKey& key,
+                          const Make& make) {
   const auto factor = [&](std::int64_t length) {
     return ops::cast(g, make({s.batch, length, s.heads * s.width}), DType::kBF16);
   };
@@ -47,7 +48,7 @@ std::vector<Value> attend(Graph& g, const RelativeSize& s, Value filled, const M
 
 bool runs_narrow_attention() {
   Graph g;
-  attend(g, Sizes{1, 2, 2, 1, 2}, {}, [&](const Shape& shape) {
+  attend(g, AttentionSizes{1, 2, 2, 1, 2}, {}, [&](const Shape& shape) {
     return g.input(g.unique_name("x"), {DType::kF32, shape});
   });
   return make_backend(default_backend(), {1})->prepare({g, g.node(g.size() - 1)}).refusal.empty();
@@ -59,7 +60,7 @@ void check_agrees(compare::Draft& d) {
   CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
 }
 
-void check_narrow(const Sizes& s) {
+void check_narrow(const AttentionSizes& s) {
   CAPTURE(s.queries);
   CAPTURE(s.keys);
   CAPTURE(s.width);
@@ -82,17 +83,17 @@ void check_narrow(const RelativeSize& s) {
 TEST_CASE("backend bf16 attention: heads of every width, tiles whole and not, masks, dropout") {
   const EachBf16 each;
   if (!runs_narrow_attention()) return;
-  for (const Sizes& s : {Sizes{2, 3, 5, 2, 1},
-                         {1, 33, 20, 2, 15},
-                         {2, 16, 16, 4, 32},
-                         {1, 34, 40, 2, 65},
-                         {1, 10, 9, 1, 256},
-                         {1, 2, 129, 1, 8},
-                         {1, 40, 300, 2, 8, false, 0, 3},
-                         {2, 66, 66, 2, 32, true},
-                         {1, 40, 24, 1, 16, true},
-                         {1, 34, 140, 2, 24, false, 0.3},
-                         {2, 9, 7, 1, 4, false, 0, 100}}) {
+  for (const AttentionSizes& s : {AttentionSizes{2, 3, 5, 2, 1},
+                                  {1, 33, 20, 2, 15},
+                                  {2, 16, 16, 4, 32},
+                                  {1, 34, 40, 2, 65},
+                                  {1, 10, 9, 1, 256},
+                                  {1, 2, 129, 1, 8},
+                                  {1, 40, 300, 2, 8, false, 0, 3},
+                                  {2, 66, 66, 2, 32, true},
+                                  {1, 40, 24, 1, 16, true},
+                                  {1, 34, 140, 2, 24, false, 0.3},
+                                  {2, 9, 7, 1, 4, false, 0, 100}}) {
     check_narrow(s);
   }
 }
@@ -115,7 +116,7 @@ TEST_CASE("backend bf16 attention: the number of threads changes no bit") {
   const EachBf16 each;
   if (!runs_narrow_attention()) return;
   OpCase c;
-  const Sizes s{3, 70, 150, 2, 24};
+  const AttentionSizes s{3, 70, 150, 2, 24};
   for (const std::int64_t length : {s.queries, s.keys, s.keys}) {
     c.inputs.push_back(random_f32({s.batch, length, s.heads * s.width}, std::uint32_t(length)));
   }
