@@ -76,6 +76,7 @@ class Prediction {
     std::optional<train::SignalGuard> signals;  // not while a user still types the first lines
     while (true) {
       Portions portions = next_portions();
+      if (portions[0].empty() && lines_ > 0) break;
       const auto decoder = decoder_of_own(portions);
       if (portions[0].empty()) break;
       if (!signals) signals.emplace();
