@@ -15,8 +15,8 @@ namespace keel::cli {
 struct Found {
   std::vector<std::string> answers = {};
   std::vector<std::vector<task::RankedAnswer>> ranked = {};  // in place of answers, if asked for
-  bool are_files = false;                               // answers_are_files()
-  std::int64_t size = 0;                                // of all answers
+  bool are_files = false;                                    // answers_are_files()
+  std::int64_t size = 0;                                     // of all answers
 
   // Those of a decoder that has ended. Throws Error{kUsage} where it should rank answers and has
   // not.
