@@ -51,6 +51,14 @@ HWY_INLINE Pair pair_at(const BF16* at) {
 HWY_INLINE Pair bits_of(BF16 number) { return number.bits(); }
 HWY_INLINE Pair bits_of(float number) { return bf16_bits(number); }
 
+// Stores numbers rounded to bf16: a whole register, or its first lanes.
+HWY_INLINE void store_rounded(Whole, Floats v, BF16* to) { store_bits(rounded_bits(v), to); }
+HWY_INLINE void store_rounded(First part, Floats v, BF16* to) {
+  BF16 all[kLanes];
+  store_bits(rounded_bits(v), all);
+  std::copy_n(all, part.count(), to);
+}
+
 HWY_INLINE void round_row(const float* from, BF16* to, std::size_t n) {
   const std::size_t whole = n / kLanes * kLanes;
   for (std::size_t i = 0; i < whole; i += kLanes) store_bits(load_bits(from + i), to + i);

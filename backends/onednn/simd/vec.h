@@ -56,7 +56,8 @@ struct Whole {
 // The first lanes of a register, for the end of a row; nothing after them is read or written.
 class First {
  public:
-  HWY_INLINE explicit First(std::size_t count) : mask_(hn::FirstN(F(), count)) {}
+  HWY_INLINE explicit First(std::size_t count) : mask_(hn::FirstN(F(), count)), count_(count) {}
+  HWY_INLINE std::size_t count() const { return count_; }
   // Lanes after the end read as 0, or as `rest` if that is given.
   HWY_INLINE Floats load(const float* p) const { return hn::MaskedLoad(mask_, F(), p); }
   HWY_INLINE Words load(const std::uint32_t* p) const {
@@ -71,6 +72,7 @@ class First {
 
  private:
   hn::Mask<F> mask_;
+  std::size_t count_;
 };
 
 // Calls body(part, i) for the registers that cover [0, n); the last may be a First.
