@@ -183,7 +183,7 @@ struct ScoreShift {
   __device__ float subtract(float score, float shift) const {
     return is_narrow ? fmaf(-shift, kRest, fmaf(-shift, kMost, score)) : score - shift;
   }
-  // What results with the shift `before` are multiplied by.
+  // Results with the shift `before` are multiplied by it.
   __device__ float factor(float before, float shift) const {
     if (!is_narrow) return exponential(before - shift);
     const float power = before - shift;
