@@ -3,6 +3,7 @@
 #include "backends/onednn/instruction_set.h"
 #include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/norm_types.h"
 #include "backends/onednn/primitives.h"
 #include "backends/onednn/simd/target.h"
 #include "src/runtime/kernel_table.h"
@@ -21,23 +22,24 @@ const KernelTypes kRelative{{kFactor, kFactor, kFactor, kFactor, kFactor, DType:
                             DType::kF32};
 const KernelTypes kMover = floating_kernel(kFactor);  // of kernels that only move elements
 
-const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32),
-                                   .others = {{"matmul", kProduct},
-                                              {"conv2d", kProduct},
-                                              {"conv2d_backward_input", kProduct},
-                                              {"conv2d_backward_weight", kProduct},
-                                              {"attention", kAttention},
-                                              {"attention_backward", kAttention},
-                                              {"relative_attention", kRelative},
-                                              {"relative_attention_backward", kRelative},
-                                              {"linear_cross_entropy", kLinearLoss},
-                                              {"linear_cross_entropy_backward", kLinearLoss},
-                                              {"cast", kMover},
-                                              {"transpose", kMover},
-                                              {"slice", kMover},
-                                              {"split", kMover},
-                                              {"concat", kMover},
-                                              {"pad", kMover}}};
+const KernelTypeTable kKernelTypes{
+    .usual = floating_kernel(DType::kF32),
+    .others = with_norms({{"matmul", kProduct},
+                          {"conv2d", kProduct},
+                          {"conv2d_backward_input", kProduct},
+                          {"conv2d_backward_weight", kProduct},
+                          {"attention", kAttention},
+                          {"attention_backward", kAttention},
+                          {"relative_attention", kRelative},
+                          {"relative_attention_backward", kRelative},
+                          {"linear_cross_entropy", kLinearLoss},
+                          {"linear_cross_entropy_backward", kLinearLoss},
+                          {"cast", kMover},
+                          {"transpose", kMover},
+                          {"slice", kMover},
+                          {"split", kMover},
+                          {"concat", kMover},
+                          {"pad", kMover}})};
 
 #include "src/runtime/kernel_table.inc"
 
