@@ -15,8 +15,8 @@ namespace keel::onednn {
 inline constexpr std::int64_t kStreamedBytes = 16 << 20;
 
 // Whether a node streams its first result. Its rows must begin at whole lines of 64 bytes. A result
-// in place of an input, the usual case in a training step, is not streamed: what was just read would
-// be evicted first, and a norm's backward takes 1.4 to 1.6 times as long.
+// in place of an input, the usual case in a training step, is not streamed: what was just read
+// would be evicted first, and a norm's backward takes 1.4 to 1.6 times as long.
 inline bool is_streamed(const Binding& b, std::size_t row) {
   const TensorRef& result = b.outputs.front();
   const auto is_result = [&](const TensorRef& input) { return input.data == result.data; };

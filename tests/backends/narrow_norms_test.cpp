@@ -1,5 +1,5 @@
-// Norms that read x and dy in bf16 and store y and dx so: the numbers of float32, rounded once where
-// they are stored.
+// Norms that read x and dy in bf16 and store y and dx so: the numbers of float32, rounded once
+// where they are stored.
 #include <cmath>
 #include <set>
 

@@ -67,10 +67,10 @@ struct WithDbias : ForwardAttrs {
 // Throws unless eps >= 0 and, for an unbiased statistic, `count` >= 2.
 void expect_statistic(const InferContext& c, const NormStatistic& statistic, std::int64_t count);
 
-// The element types of a norm. x, and dy with it, may be bf16, which a kernel widens in registers as
-// it reads them. All else is then float32: gain, bias and their gradients, what is saved for the
-// backward, running state, and y and dx too. That one of these is rounded as it is stored is a fact
-// of its node (Graph::narrow_result).
+// The element types of a norm. x, and dy with it, may be bf16, which a kernel widens as it reads
+// them. All else is then float32: gain, bias and their gradients, what is saved for the backward,
+// running state, and y and dx too. That y or dx is rounded as it is stored is a fact of the node
+// (Graph::narrow_result).
 
 // The type of all that is not x or dy; `place` is that of x or dy.
 DType wide_type(const InferContext& c, int place = NormInput::kX);

@@ -156,11 +156,10 @@ void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, 
                               slab);
   }
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-    slab_sums(
-        slab, backward_mask(b),
-        SavedChannels<T>{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
-                         b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>()},
-        sums_at(plan, {b.workspace, block, 0}, slab.first));
+    const SavedChannels<T> saved{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
+                                 b.inputs[BackIn::kMean].as<float>(),
+                                 b.inputs[BackIn::kRstd].as<float>()};
+    slab_sums(slab, backward_mask(b), saved, sums_at(plan, {b.workspace, block, 0}, slab.first));
   });
 }
 
