@@ -292,5 +292,79 @@ TEST_CASE("backend narrow norms: the same past the caches" * doctest::test_suite
   compare_images(compared, {160, 4, 128, 104});
 }
 
+// A norm whose x is cast to bf16, and whose y is rounded if `stores`.
+NormBuild narrowed(const NormBuild& build, bool stores) {
+  return [build, stores](Graph& g, const NormInputs& in, double eps) {
+    NormInputs narrow = in;
+    narrow.x = ops::cast(g, in.x, DType::kBF16);
+    const Value y = build(g, narrow, eps);
+    if (stores) g.narrow_result(y);
+    return y;
+  };
+}
+
+// A rounding moves y, which is off by kForwardBound of its scale itself, by 2^-8 of it.
+constexpr double kRoundedBound = kForwardBound + kBf16Eps * (0x1p23 + kForwardBound);
+
+void check_beside_reference(const NormBuild& build, const NormCase& c) {
+  NormData data = make_data(c);
+  for (Tensor* of : {&data.x, &data.dy}) *of = of->to(DType::kBF16).to(DType::kF64);
+  CAPTURE(c.text());
+  const auto run = [&](const std::string& backend, const NormBuild& of) {
+    return run_norm(*make_backend(backend, {2}), of, data);
+  };
+  const NormResult expected = run("reference", build);
+  const NormErrors wide =
+      norm_errors(c, data, run(default_backend(), narrowed(build, false)), expected);
+  CHECK(wide.forward <= kForwardBound);
+  CHECK(wide.dx <= kBackwardBound);
+  CHECK(wide.parameters <= kBackwardBound);
+  for (const std::string& backend : {std::string("reference"), default_backend()}) {
+    CAPTURE(backend);
+    const NormErrors rounded = norm_errors(c, data, run(backend, narrowed(build, true)), expected);
+    CHECK(rounded.forward <= kRoundedBound);
+    CHECK(rounded.forward > kForwardBound);
+    CHECK(rounded.dx <= kBackwardBound);
+  }
+}
+
+TEST_CASE("backend narrow norms: within the bounds of float32 and one rounding") {
+  if (!reads_bf16()) return;
+  struct Subject {
+    NormBuild build;
+    NormLayout layout = NormLayout::kRows;
+    int states = 0;
+  };
+  const Subject subjects[] = {
+      {[](Graph& g, const NormInputs& in, double eps) {
+        return ops::layer_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
+      }},
+      {[](Graph& g, const NormInputs& in, double eps) {
+        return ops::rms_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
+      }},
+      {[](Graph& g, const NormInputs& in, double eps) {
+         return ops::batch_norm(g, in.x, {in.gain, in.bias}, {in.state[0], in.state[1]},
+                                {.eps = eps});
+       },
+       NormLayout::kColumns, 2},
+      {[](Graph& g, const NormInputs& in, double eps) {
+         return ops::pn_v(g, in.x, {in.gain, in.bias}, {in.state[0], {}}, {.eps = eps});
+       },
+       NormLayout::kColumns, 1}};
+  constexpr std::pair<double, double> kMoments[] = {{0, 1}, {100, 1}, {0, 1e30}, {0, 1e-30}};
+  for (const Subject& subject : subjects) {
+    for (const std::int64_t n : {2, 37, 257, 1025}) {
+      for (const auto& [mean, deviation] : kMoments) {
+        check_beside_reference(subject.build, {.layout = subject.layout,
+                                               .groups = 19,
+                                               .n = n,
+                                               .mean = mean,
+                                               .deviation = deviation,
+                                               .states = subject.states});
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace keel::test::narrow_norms
