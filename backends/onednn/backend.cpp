@@ -12,7 +12,7 @@ namespace keel::onednn {
 namespace {
 
 constexpr DTypes kFactor = DType::kF32 | DType::kBF16;
-const KernelTypes kProduct{{kFactor, kFactor, DType::kF32}, DType::kF32};
+const KernelTypes kProduct{{kFactor, kFactor, DType::kF32}, DType::kF32, true};
 const KernelTypes kAttention{{kFactor, kFactor, kFactor, DType::kF32}, DType::kF32};
 const KernelTypes kLinearLoss{
     // factors: x, table and clusters
@@ -20,7 +20,11 @@ const KernelTypes kLinearLoss{
     DType::kF32};
 const KernelTypes kRelative{{kFactor, kFactor, kFactor, kFactor, kFactor, DType::kI32, DType::kF32},
                             DType::kF32};
+const KernelTypes kNarrowing = floating_kernel(DType::kF32, true);
 const KernelTypes kMover = floating_kernel(kFactor);  // of kernels that only move elements
+
+const KernelTypes kElementwise{
+    {kFactor | DType::kI32 | DType::kU8}, DType::kF32 | DType::kI32 | DType::kU8, true};
 
 const KernelTypeTable kKernelTypes{
     .usual = floating_kernel(DType::kF32),
@@ -34,12 +38,15 @@ const KernelTypeTable kKernelTypes{
                           {"relative_attention_backward", kRelative},
                           {"linear_cross_entropy", kLinearLoss},
                           {"linear_cross_entropy_backward", kLinearLoss},
+                          {"dropout", kNarrowing},
+                          {"dropout_backward", kNarrowing},
                           {"cast", kMover},
                           {"transpose", kMover},
                           {"slice", kMover},
                           {"split", kMover},
                           {"concat", kMover},
-                          {"pad", kMover}})};
+                          {"pad", kMover}}),
+    .elementwise = kElementwise};
 
 #include "src/runtime/kernel_table.inc"
 
@@ -64,6 +71,10 @@ PanelForm OnednnBackend::preferred_panels(const NodeContext& context) const {
 
 bool OnednnBackend::prefers_loss_step(const NodeContext& context) const {
   return joins_loss(context);
+}
+
+bool OnednnBackend::narrows_result(const NodeContext& context) const {
+  return keel::narrows_result(kernel_table(), context);
 }
 
 Prepared OnednnBackend::prepare(const NodeContext& context) {

@@ -16,6 +16,7 @@ class OnednnBackend : public HostBackend {
   bool prefers_channels_last() const override { return true; }
   PanelForm preferred_panels(const NodeContext& context) const override;
   bool prefers_loss_step(const NodeContext& context) const override;
+  bool narrows_result(const NodeContext& context) const override;
   Prepared prepare(const NodeContext& context) override;
   void run(std::span<const Kernel> kernels) override;
 

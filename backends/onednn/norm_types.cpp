@@ -21,7 +21,8 @@
 namespace keel::onednn {
 namespace {
 
-// The types of an op whose inputs have these places: x comes first, dy perhaps later.
+// The types of an op whose inputs have these places: x comes first, dy perhaps later. Output 0 is
+// rounded to bf16 where the graph asks for it.
 template <class Inputs>
 KernelTypes types_of() {
   constexpr DTypes kRead = DType::kF32 | DType::kBF16;
@@ -30,7 +31,7 @@ KernelTypes types_of() {
     inputs.resize(std::size_t(Inputs::kDy) + 2, DType::kF32);  // the last stands for all after it
     inputs[std::size_t(Inputs::kDy)] = kRead;
   }
-  return {inputs, DType::kF32 | DType::kI32};
+  return {inputs, DType::kF32 | DType::kI32, true};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ class ReferenceBackend : public HostBackend {
   DType storage(DType declared) const override {
     return is_floating(declared) ? DType::kF64 : declared;
   }
+  bool narrows_result(const NodeContext& context) const override;
   Prepared prepare(const NodeContext& context) override;
 };
 

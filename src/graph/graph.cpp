@@ -88,6 +88,18 @@ Value Graph::append(const Node& node, std::vector<Value> inputs) {
   return push(std::move(copy));
 }
 
+void Graph::narrow_result(Value result) {
+  check(result.valid() && result.node < size() && result.port == 0, ErrorKind::kUsage,
+        "narrow_result: expected output 0 of a node");
+  Node& node = nodes_[std::size_t(result.node)];
+  const DType dtype = node.outputs[0].dtype;
+  check(node.kind == NodeKind::kOp && dtype == DType::kF32, ErrorKind::kUsage,
+        "result of {}: expected f32 of an op to be rounded to bf16, got {}", node.name,
+        name_of(dtype));
+  node.outputs[0].dtype = DType::kBF16;
+  node.is_narrowed = true;
+}
+
 void Graph::mark_output(const std::string& name, Value value) {
   check(value.valid() && value.node < size(), ErrorKind::kUsage, "output {}: expected a value",
         name);

@@ -46,6 +46,11 @@ class Graph {
   // throws Error{kUsage} "[op] what: expected, got" with the node's name.
   Value add(const OpInfo& op, std::vector<Value> inputs, Attrs attrs = {});
 
+  // Makes output 0 of an op, which is float32 by the op's own rule, bf16: the kernel computes the
+  // same number and rounds it once, to the nearest, ties to even. To be called before another node
+  // reads it. Throws Error{kUsage} for another type.
+  void narrow_result(Value result);
+
   void mark_output(const std::string& name, Value value);
   // Throws Error{kUsage} unless `leaf` is a parameter, state or carry without an
   // update, and the types agree.

@@ -77,6 +77,7 @@ struct Node {
   ParameterFacts facts;                    // kParameter
   std::optional<Bounds> bounds;            // kState
   bool is_derived = false;                 // kState: computed from parameters, in no checkpoint
+  bool is_narrowed = false;                // kOp: see Graph::narrow_result
   std::shared_ptr<const Tensor> constant;  // kConstant
 };
 

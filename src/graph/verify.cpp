@@ -21,7 +21,8 @@ void verify_op(const Graph& graph, int index) {
     if (v.valid()) verify_value(graph, v, index, node.name);
     types.push_back(v.valid() ? &graph.type(v) : nullptr);
   }
-  const auto inferred = node.op->infer({*node.op, types, node.attrs});
+  auto inferred = node.op->infer({*node.op, types, node.attrs});
+  if (node.is_narrowed && inferred[0].dtype == DType::kF32) inferred[0].dtype = DType::kBF16;
   check(inferred == node.outputs, ErrorKind::kInternal,
         "{}: recorded types differ from inferred ones", node.name);
 }

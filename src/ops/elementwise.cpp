@@ -20,6 +20,20 @@ Shape broadcast_inputs(const InferContext& c) {
   return shape;
 }
 
+// The type of operands, all of one type; or float32, where some of them are bf16.
+DType common_type(const InferContext& c) {
+  const auto is = [&](int i, DType dtype) { return c.dtype(i) == dtype; };
+  bool has_f32 = false, has_other = false;
+  for (int i = 0; i < int(c.inputs.size()); ++i) {
+    c.expect_floating(i, "operand");
+    has_f32 |= is(i, DType::kF32);
+    has_other |= !is(i, DType::kF32) && !is(i, DType::kBF16);
+  }
+  if (has_f32 && !has_other) return DType::kF32;
+  for (int i = 1; i < int(c.inputs.size()); ++i) c.expect_dtype(i, "operand type", c.dtype(0));
+  return c.dtype(0);
+}
+
 void expect_arity(const InferContext& c, int expected) {
   c.expect(int(c.inputs.size()) == expected, "operands", fmt::format("{}", expected),
            fmt::format("{}", c.inputs.size()));
@@ -28,10 +42,9 @@ void expect_arity(const InferContext& c, int expected) {
 Types infer_arithmetic(const InferContext& c) {
   const EwCode code = static_cast<EwCode>(c.op.code);
   expect_arity(c, arity(code));
-  c.expect_floating(0, "operand 0");
-  for (int i = 1; i < arity(code); ++i) c.expect_dtype(i, "operand type", c.dtype(0));
+  const DType type = common_type(c);
   const bool is_comparison = code == EwCode::kLess || code == EwCode::kEqual;
-  return {{is_comparison ? DType::kU8 : c.dtype(0), broadcast_inputs(c)}};
+  return {{is_comparison ? DType::kU8 : type, broadcast_inputs(c)}};
 }
 
 Types infer_select(const InferContext& c) {
@@ -50,8 +63,7 @@ Types infer_cast(const InferContext& c) {
 
 Types infer_fused(const InferContext& c) {
   expect_arity(c, c.attrs.as<FusedAttrs>().program.inputs);
-  for (int i = 0; i < int(c.inputs.size()); ++i) c.expect_floating(i, "operand");
-  return {{c.dtype(0), broadcast_inputs(c)}};
+  return {{common_type(c), broadcast_inputs(c)}};
 }
 
 // Adds up `gradient` over the axes along which operand i was stretched.

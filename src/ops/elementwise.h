@@ -1,8 +1,9 @@
 // Element-wise ops with NumPy broadcasting. One table of codes serves single nodes and the fused
 // programs that the fusion pass makes of chains.
 //
-// Operands and results are floating and of one type, except: less and equal return u8 (0 or 1);
-// select takes a u8 condition; cast takes and returns any type.
+// Operands and results are floating and of one type, except: some operands of a float32 result may
+// be bf16; less and equal return u8 (0 or 1); select takes a u8 condition; cast takes and returns
+// any type.
 // errors: mixed types; shapes that do not broadcast.      in place: over an operand of equal type.
 #pragma once
 

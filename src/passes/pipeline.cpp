@@ -24,6 +24,10 @@ std::vector<Pass> passes_of(const PassOptions& options) {
     passes.push_back({"to_panels", [&](const Graph& g) { return to_panels(g, options.panels); }});
   }
   if (options.channels_last) passes.push_back({"to_channels_last", to_channels_last});
+  if (options.narrow) {
+    passes.push_back(
+        {"absorb_casts", [&](const Graph& g) { return absorb_casts(g, options.narrow); }});
+  }
   return passes;
 }
 

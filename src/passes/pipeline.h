@@ -25,7 +25,7 @@ Graph merge_products(const Graph& graph);
 Graph fuse(const Graph& graph);
 
 // Stores the images that convolutions and pooling read and write as (n, h, w, c), for backends that
-// prefer it; transposes remain only where other ops meet them. Runs after all other passes.
+// prefer it; transposes remain only where other ops meet them. Runs after to_panels.
 Graph to_channels_last(const Graph& graph);
 
 // The panels that best store the second factor of a product; width 0: no panels. It is called once
@@ -45,10 +45,21 @@ using ChooseLossSteps = std::function<bool(const Graph&, const Node& loss)>;
 // number of words: what that gradient is computed from then moves to before the loss.
 Graph join_losses(const Graph& graph, const ChooseLossSteps& choose);
 
+// Whether the kernel of a node can round output 0 to bf16 and, if it is element-wise, read bf16
+// operands of a float32 result.
+using ChooseNarrow = std::function<bool(const Graph&, const Node&)>;
+
+// Saves the casts to and from bf16 that kernels can do by themselves, as far as `choose` says so,
+// and with each a pass over memory: where the only reader of a float32 result casts it to bf16, the
+// node that computes it rounds it (Graph::narrow_result), and an element-wise op beside float32
+// operands reads the bf16 that was cast for it. The bits stay the same. Runs after all other passes.
+Graph absorb_casts(const Graph& graph, const ChooseNarrow& choose);
+
 struct PassOptions {
   bool channels_last = false;       // run to_channels_last after the default passes
   ChoosePanels panels = {};         // if given, run to_panels as well
   ChooseLossSteps loss_steps = {};  // if given, run join_losses as well
+  ChooseNarrow narrow = {};         // if given, run absorb_casts as well
   bool verify_each = true;          // false: verify only before the first pass and after the last
 };
 // Runs all passes. Throws Error{kInternal} if the graph, or the result of a pass,

@@ -115,6 +115,8 @@ class Backend {
   virtual PanelForm preferred_panels(const NodeContext&) const { return {}; }
   // Whether a linear_cross_entropy is faster together with its backward (src/passes/pipeline.h).
   virtual bool prefers_loss_step(const NodeContext&) const { return false; }
+  // Whether the kernel of a node can round output 0 to bf16 by itself (Graph::narrow_result).
+  virtual bool narrows_result(const NodeContext&) const { return false; }
   virtual Prepared prepare(const NodeContext& context) = 0;
   // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
   virtual std::unique_ptr<Memory> allocate(std::int64_t bytes) = 0;

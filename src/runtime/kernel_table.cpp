@@ -29,9 +29,12 @@ Prepared prepare_row(const KernelRow& row, const Backend& backend, const NodeCon
 KernelTable make_kernel_table(std::initializer_list<std::pair<std::string_view, Prepare>> ops,
                               Prepare elementwise, const KernelTypeTable& types) {
   KernelTable table;
-  for (const auto& [name, prepare] : ops) table[name] = {prepare, types.usual};
+  const KernelTypes elementwise_types = types.elementwise.value_or(types.usual);
+  for (const auto& [name, prepare] : ops) {
+    table[name] = {prepare, prepare == elementwise ? elementwise_types : types.usual};
+  }
   for (int code = 0; code < kEwCount; ++code) {
-    table[elementwise_op(static_cast<EwCode>(code)).name] = {elementwise, types.usual};
+    table[elementwise_op(static_cast<EwCode>(code)).name] = {elementwise, elementwise_types};
   }
   for (const auto& [name, other] : types.others) {
     const auto row = table.find(name);
@@ -54,7 +57,12 @@ std::string type_refusal(const Backend& backend, const NodeContext& context,
     return fmt::format("[{}] {}: the kernel of {} takes {}, got {}", op.name, input_name(op, i),
                        backend.name(), expected.text(), name_of(dtype));
   }
-  for (int j = 0; j < int(context.node.outputs.size()); ++j) {
+  const bool is_narrowed = context.node.is_narrowed;
+  if (is_narrowed && !types.narrows) {
+    return fmt::format("[{}] output 0: the kernel of {} does not round it to bf16", op.name,
+                       backend.name());
+  }
+  for (int j = is_narrowed ? 1 : 0; j < int(context.node.outputs.size()); ++j) {
     const DType dtype = context.output(j).dtype;
     const DTypes expected =
         op.outputs.is_one() ? op.outputs : taken(backend, op.outputs, types.outputs);
@@ -63,6 +71,11 @@ std::string type_refusal(const Backend& backend, const NodeContext& context,
                        backend.name(), expected.text(), name_of(dtype));
   }
   return "";
+}
+
+bool narrows_result(const KernelTable& table, const NodeContext& context) {
+  const auto row = table.find(context.node.op->name);
+  return row != table.end() && row->second.types.narrows;
 }
 
 Prepared prepare_from(const KernelTable& table, const Backend& backend,

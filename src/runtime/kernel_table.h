@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -20,20 +21,23 @@ namespace keel {
 struct KernelTypes {
   std::vector<DTypes> inputs;  // by place; the last entry stands for all further places
   DTypes outputs;
+  bool narrows = false;  // whether it rounds output 0 to bf16 where the graph asks for it
 
   DTypes input(int i) const { return inputs[std::min(std::size_t(i), inputs.size() - 1)]; }
 };
 
 // The usual kernel: these types where its op takes floating values, integers where it takes those.
-inline KernelTypes floating_kernel(DTypes floating) {
+inline KernelTypes floating_kernel(DTypes floating, bool narrows = false) {
   const DTypes all = floating | DType::kI32 | DType::kU8;
-  return {{all}, all};
+  return {{all}, all, narrows};
 }
 
-// The types that the kernels of a backend take: the usual ones, except for the ops in `others`.
+// The types that the kernels of a backend take: the usual ones, except for the ops in `others` and,
+// if these have types of their own, element-wise ops.
 struct KernelTypeTable {
   KernelTypes usual;
   std::map<std::string_view, KernelTypes> others = {};
+  std::optional<KernelTypes> elementwise = {};
 };
 
 struct KernelRow {
@@ -51,6 +55,9 @@ KernelTable make_kernel_table(std::initializer_list<std::pair<std::string_view, 
 // of onednn takes i32, got f32". Empty when it takes the node.
 std::string type_refusal(const Backend& backend, const NodeContext& context,
                          const KernelTypes& types);
+
+// Whether the table has a kernel for the node's op that rounds output 0 to bf16.
+bool narrows_result(const KernelTable& table, const NodeContext& context);
 
 // Adds a kernel of an op from outside (add_op) to the backend of that name, before any program is
 // compiled. It takes floating values as the backend stores float32, and integers.

@@ -21,9 +21,13 @@ Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each
   const auto loss_steps = [&](const Graph& g, const Node& loss) {
     return backend.prefers_loss_step({g, loss});
   };
+  const auto narrow = [&](const Graph& g, const Node& node) {
+    return backend.narrows_result({g, node});
+  };
   return run_passes(graph, {.channels_last = backend.prefers_channels_last(),
                             .panels = panels,
                             .loss_steps = loss_steps,
+                            .narrow = narrow,
                             .verify_each = verify_each});
 }
 

@@ -25,6 +25,7 @@ struct Dropout {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/dropout.cpp"
 #include <hwy/foreach_target.h>
 
+#include "backends/onednn/simd/bf16-inl.h"
 #include "backends/onednn/simd/random_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -32,13 +33,23 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
+template <class Part>
+HWY_INLINE void put(Part part, Floats v, float* to) {
+  part.store(v, to);
+}
+template <class Part>
+HWY_INLINE void put(Part part, Floats v, BF16* to) {
+  store_rounded(part, v, to);
+}
+
 // y = keep ? x * factor : 0 for the elements of blocks [begin, end).
-void apply(const Binding& b, const Dropout& op, const RandomRows& drawn, std::int64_t begin,
-           std::int64_t end) {
+template <class T>
+void apply_to(const Binding& b, const Dropout& op, const RandomRows& drawn, std::int64_t begin,
+              std::int64_t end) {
   const Ints threshold = hn::Set(Bits(), op.threshold);
   const Floats factor = splat(op.factor);
   const float* const x = b.inputs[DropoutInput::kX].as<float>();
-  float* const y = b.outputs[0].as<float>();
+  T* const y = b.outputs[0].as<T>();
   const auto interleave = [](const PhiloxWords& words, std::uint32_t* bits) KEEL_LOOP_BODY {
     hn::StoreInterleaved4(words.w[0], words.w[1], words.w[2], words.w[3], U(), bits);
   };
@@ -48,10 +59,16 @@ void apply(const Binding& b, const Dropout& op, const RandomRows& drawn, std::in
       const auto drawn = hn::ShiftRight<8>(part.load(bits + k));
       const auto is_dropped = hn::RebindMask(F(), hn::Lt(hn::BitCast(Bits(), drawn), threshold));
       const std::size_t at = std::size_t(first) + k;
-      part.store(hn::IfThenZeroElse(is_dropped, hn::Mul(part.load(x + at), factor)), y + at);
+      put(part, hn::IfThenZeroElse(is_dropped, hn::Mul(part.load(x + at), factor)), y + at);
     });
   };
   each_drawn<4, std::uint32_t>(drawn, begin, end, interleave, keep);
+}
+
+void apply(const Binding& b, const Dropout& op, const RandomRows& drawn, std::int64_t begin,
+           std::int64_t end) {
+  const bool is_narrow = b.outputs[0].type.dtype == DType::kBF16;
+  is_narrow ? apply_to<BF16>(b, op, drawn, begin, end) : apply_to<float>(b, op, drawn, begin, end);
 }
 
 }  // namespace

@@ -147,9 +147,14 @@ class Worker {
       run_step(step.step.code, args);
       registers_[reg++] = {args.out, 1};
     }
-    if (plan_.out == DType::kU8) {
-      std::copy_n(registers_[reg - 1].data, length, binding_.outputs[0].as<std::uint8_t>() + begin);
-    }
+    put_converted(registers_[reg - 1].data, begin, length);
+  }
+
+  // Stores the last step's result where the output is not float32.
+  void put_converted(const float* from, std::int64_t begin, std::int64_t length) {
+    const TensorRef& y = binding_.outputs[0];
+    if (plan_.out == DType::kU8) std::copy_n(from, length, y.as<std::uint8_t>() + begin);
+    if (plan_.out == DType::kBF16) round_to_bf16(from, y.as<BF16>() + begin, length);
   }
 
   // Makes register i hold the operand's elements for output elements [begin, begin + length).
@@ -183,6 +188,10 @@ class Worker {
     float* to = tile(operand.tile);
     if (operand.dtype == DType::kU8) {
       plan_.broadcast.expand(stretched, input.as<std::uint8_t>(), begin, length, to);
+    } else if (operand.dtype == DType::kBF16 && stretched.form == Form::kWhole) {
+      widen_bf16(input.as<BF16>() + begin, to, length);
+    } else if (operand.dtype == DType::kBF16) {
+      plan_.broadcast.expand(stretched, input.as<BF16>(), begin, length, to);
     } else {
       plan_.broadcast.expand(stretched, input.as<float>(), begin, length, to);
     }
