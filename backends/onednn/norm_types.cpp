@@ -21,17 +21,17 @@
 namespace keel::onednn {
 namespace {
 
-// The types of an op whose inputs have these places: x comes first, dy perhaps later. Output 0 is
-// rounded to bf16 where the graph asks for it.
+// The types of an op whose inputs have these places: x comes first, dy perhaps later.
+// `narrows`: output 0 is rounded to bf16 where the graph asks for it.
 template <class Inputs>
-KernelTypes types_of() {
+KernelTypes types_of(bool narrows = true) {
   constexpr DTypes kRead = DType::kF32 | DType::kBF16;
   std::vector<DTypes> inputs{kRead, DType::kF32};
   if constexpr (requires { Inputs::kDy; }) {
     inputs.resize(std::size_t(Inputs::kDy) + 2, DType::kF32);  // the last stands for all after it
     inputs[std::size_t(Inputs::kDy)] = kRead;
   }
-  return {inputs, DType::kF32 | DType::kI32, true};
+  return {inputs, DType::kF32 | DType::kI32, narrows};
 }
 
 }  // namespace
@@ -44,10 +44,10 @@ std::map<std::string_view, KernelTypes> norm_types() {
 #undef X
       {"norm_noise", types_of<NormNoiseInput>()},
       {"norm_noise_backward", types_of<NormNoiseInput>()},
-      {"column_moments", types_of<ColumnMomentsInput>()},
-      {"column_squares", types_of<ColumnMomentsInput>()},
-      {"centred_gradient_sums", types_of<CentredSumsInput>()},
-      {"uncentred_gradient_sums", types_of<UncentredSumsInput>()}};
+      {"column_moments", types_of<ColumnMomentsInput>(false)},
+      {"column_squares", types_of<ColumnMomentsInput>(false)},
+      {"centred_gradient_sums", types_of<CentredSumsInput>(false)},
+      {"uncentred_gradient_sums", types_of<UncentredSumsInput>(false)}};
   // Weights are float32, and so is what they are normalized to.
   for (const char* op : {"weight_norm", "weight_norm_backward"}) types.erase(op);
   return types;
