@@ -63,9 +63,9 @@ HWY_INLINE void write_centred(const Binding& b, const NormStatistic& statistic,
   const CentredRows rows{b, statistic, range.width, ResultRows(b, range.width)};
   const T* const x = b.inputs[NormInput::kX].as<T>();
   standardize_rows<T>(rows, range, [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
-    for_lanes(range.width, [=, &finish, y = rows.y, at = row * range.width](
-                               auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, finish(xhat(part.load(x + at + i)), part, i), at + i);
+    const std::size_t at = row * range.width;
+    write_row(rows.y, at, range.width, [=, &finish](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return finish(xhat(part.load(x + at + i)), part, i);
     });
   });
 }

@@ -195,9 +195,9 @@ HWY_INLINE void write_group(const Group<kRows>& of, std::size_t row, const Scale
   const Floats rrms = splat(in.rrms[of.number[row]]);
   const auto slope = static_cast<float>(products / static_cast<double>(of.width));
   const ScaledGradient gradient{rrms, splat(slope), rrms};
-  for_lanes(of.width, [=, dx = in.dx, x = in.x + of.at[row], at = of.at[row]](
-                          auto part, std::size_t i) KEEL_LOOP_BODY {
-    dx.put(part, gradient.dx(part.load(dz + i), gradient.xhat(part.load(x + i))), at + i);
+  const T* const x = in.x + of.at[row];
+  write_row(in.dx, of.at[row], of.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+    return gradient.dx(part.load(dz + i), gradient.xhat(part.load(x + i)));
   });
 }
 

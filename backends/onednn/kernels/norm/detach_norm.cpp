@@ -51,8 +51,8 @@ void backward_of_mean(const Binding& b, bool detach_mean, std::size_t row, std::
   const ResultRows dx(b, width);
   const Floats rstd = splat(b.inputs[BackIn::kRstd].as<float>()[row]);
   const Floats mean_dy = detach_mean ? zero() : splat(float(sum_of_row(dy, width) / double(width)));
-  for_lanes(width, [&, at = row * width](auto part, std::size_t i) KEEL_LOOP_BODY {
-    dx.put(part, hn::Mul(rstd, hn::Sub(part.load(dy + i), mean_dy)), at + i);
+  write_row(dx, row * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+    return hn::Mul(rstd, hn::Sub(part.load(dy + i), mean_dy));
   });
 }
 

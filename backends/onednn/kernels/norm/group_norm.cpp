@@ -49,8 +49,8 @@ void write_channels(const Groups& groups, const CentredRows& rows, const Standar
   for (std::size_t c = 0; c < groups.channels; ++c, at += groups.inner) {
     const Floats gain = splat(affine.gain ? affine.gain[c] : 1);
     const Floats bias = splat(affine.bias ? affine.bias[c] : 0);
-    for_lanes(groups.inner, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, hn::MulAdd(xhat(part.load(x + at + i)), gain, bias), at + i);
+    write_row(y, at, groups.inner, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return hn::MulAdd(xhat(part.load(x + at + i)), gain, bias);
     });
   }
 }
@@ -64,8 +64,8 @@ void forward_groups(const Binding& b, const Groups& groups, const GroupParameter
     const std::size_t channel = groups.channel(row), at = row * range.width;
     const RowAffine affine{offset(parameters.gain, channel), offset(parameters.bias, channel)};
     if (groups.inner > 1) return write_channels<T>(groups, rows, xhat, affine, at);
-    for_lanes(range.width, [=, y = rows.y](auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, affine.apply(part, xhat(part.load(x + at + i)), i), at + i);
+    write_row(rows.y, at, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return affine.apply(part, xhat(part.load(x + at + i)), i);
     });
   };
   standardize_rows<T>(rows, range, write_row);
@@ -167,9 +167,8 @@ void write_image(const Groups& groups, const GradientRows<T>& row, const float* 
   const T *x = row.x, *dy = row.dy;
   for (std::size_t c = 0; c < groups.channels; ++c, x += inner, dy += inner) {
     const Floats gain_c = splat(gain ? gain[c] : 1);
-    for_lanes(inner, [=, dx = row.dx.from(c * inner)](auto part, std::size_t i) KEEL_LOOP_BODY {
-      const Floats xhat = gradient.xhat(part.load(x + i));
-      dx.put(part, gradient.dx(hn::Mul(part.load(dy + i), gain_c), xhat), i);
+    write_row(row.dx, c * inner, inner, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return gradient.dx(hn::Mul(part.load(dy + i), gain_c), gradient.xhat(part.load(x + i)));
     });
   }
 }

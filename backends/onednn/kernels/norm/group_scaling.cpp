@@ -41,10 +41,10 @@ void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t wid
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
-    for_lanes(width, [=, factor = splat(rrms[k]), at = (row + k) * width](auto part, std::size_t i)
-                         KEEL_LOOP_BODY {
-                           y.put_cached(part, hn::Mul(part.load(x + i), factor), at + i);
-                         });
+    const Floats factor = splat(rrms[k]);
+    write_row(y, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return hn::Mul(part.load(x + i), factor);
+    });
   }
 }
 
@@ -70,9 +70,8 @@ void backward_rows(const Binding& b, std::size_t row, std::size_t width) {
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width, dy += width) {
     const ScaledGradient gradient{splat(rrms[k]), splat(slopes[k]), splat(rrms[k])};
-    for_lanes(width, [=, at = (row + k) * width](auto part, std::size_t i) KEEL_LOOP_BODY {
-      const Floats xhat = gradient.xhat(part.load(x + i));
-      dx.put(part, gradient.dx(part.load(dy + i), xhat), at + i);
+    write_row(dx, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i)));
     });
   }
 }

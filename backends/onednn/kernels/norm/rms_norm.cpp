@@ -59,9 +59,9 @@ void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t wid
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
-    for_lanes(width, [&, factor = splat(rrms[k]), at = (row + k) * width](
-                         auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, affine.apply(part, hn::Mul(part.load(x + i), factor), i), at + i);
+    const Floats factor = splat(rrms[k]);
+    write_row(y, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return affine.apply(part, hn::Mul(part.load(x + i), factor), i);
     });
   }
 }

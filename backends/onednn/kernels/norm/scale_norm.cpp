@@ -43,9 +43,9 @@ void forward_rows(const Binding& b, double eps, const RowRange& range) {
     float& rnorm = b.outputs[Out::kRnorm].as<float>()[row];
     const double norm = std::sqrt(row_squares(x, range.width));
     rnorm = float(1 / (norm <= eps ? eps : norm));
-    for_lanes(range.width, [&, factor = splat(rnorm), at = row * range.width](
-                               auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, hn::Mul(hn::Mul(part.load(x + i), factor), gain), at + i);
+    const Floats factor = splat(rnorm);
+    write_row(y, row * range.width, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return hn::Mul(hn::Mul(part.load(x + i), factor), gain);
     });
   }
 }
@@ -68,8 +68,8 @@ double backward_rows(const Binding& b, double eps, const RowRange& range) {
     dgain += product;
     const float slope = rnorm == float(1 / eps) ? 0 : float(product);
     const ScaledGradient gradient{splat(rnorm), splat(slope), splat(rnorm * gain)};
-    for_lanes(range.width, [=, at = row * range.width](auto part, std::size_t i) KEEL_LOOP_BODY {
-      dx.put(part, gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i))), at + i);
+    write_row(dx, row * range.width, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i)));
     });
   }
   return dgain;
