@@ -60,7 +60,7 @@ void forward_groups(const Binding& b, const Groups& groups, const GroupParameter
                     const RowRange& range) {
   const CentredRows rows{b, groups.statistic, range.width, ResultRows(b, groups.run())};
   const T* const x = b.inputs[In::kX].as<T>();
-  const auto write_row = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
+  const auto write_group = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
     const std::size_t channel = groups.channel(row), at = row * range.width;
     const RowAffine affine{offset(parameters.gain, channel), offset(parameters.bias, channel)};
     if (groups.inner > 1) return write_channels<T>(groups, rows, xhat, affine, at);
@@ -68,7 +68,7 @@ void forward_groups(const Binding& b, const Groups& groups, const GroupParameter
       return affine.apply(part, xhat(part.load(x + at + i)), i);
     });
   };
-  standardize_rows<T>(rows, range, write_row);
+  standardize_rows<T>(rows, range, write_group);
 }
 
 // Writes y = (x - mean) * rstd * gain + bias of a range of groups and saves mean and rstd.
