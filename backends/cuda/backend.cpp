@@ -9,7 +9,34 @@
 namespace keel::cuda {
 namespace {
 
-const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32)};
+constexpr DTypes kFactor = DType::kF32 | DType::kBF16;
+const KernelTypes kProduct{{kFactor, kFactor, DType::kF32}, DType::kF32};
+const KernelTypes kAttention{{kFactor, kFactor, kFactor, DType::kF32}, DType::kF32};
+const KernelTypes kLinearLoss{
+    // factors: x, table and clusters
+    {kFactor, kFactor, DType::kF32, kFactor, DType::kF32, DType::kI32, DType::kF32},
+    DType::kF32};
+const KernelTypes kRelative{{kFactor, kFactor, kFactor, kFactor, kFactor, DType::kI32, DType::kF32},
+                            DType::kF32};
+const KernelTypes kMover = floating_kernel(kFactor);  // of kernels that only move elements
+
+const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32),
+                                   .others = {{"matmul", kProduct},
+                                              {"conv2d", kProduct},
+                                              {"conv2d_backward_input", kProduct},
+                                              {"conv2d_backward_weight", kProduct},
+                                              {"attention", kAttention},
+                                              {"attention_backward", kAttention},
+                                              {"relative_attention", kRelative},
+                                              {"relative_attention_backward", kRelative},
+                                              {"linear_cross_entropy", kLinearLoss},
+                                              {"linear_cross_entropy_backward", kLinearLoss},
+                                              {"cast", kMover},
+                                              {"transpose", kMover},
+                                              {"slice", kMover},
+                                              {"split", kMover},
+                                              {"concat", kMover},
+                                              {"pad", kMover}}};
 
 #include "src/runtime/kernel_table.inc"
 

@@ -21,7 +21,8 @@ enum class ConvPass { kForward, kBackwardInput, kBackwardWeight };
 struct Convolution {
   ConvPass pass;
   ConvSizes sizes;
-  bool relu = false;  // forward only
+  bool relu = false;       // forward only
+  bool is_narrow = false;  // the two factors are bf16
 };
 
 #ifdef KEEL_CUDNN

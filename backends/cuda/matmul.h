@@ -10,13 +10,15 @@ namespace keel::cuda {
 
 // Row-major  y = op(a) op(b) + bias, then ReLU if asked for; see src/ops/matmul.h for the shapes.
 struct Product {
-  MatmulSizes sizes;
+  MatmulSizes sizes{};
   bool transpose_a = false, transpose_b = false, has_bias = false, relu = false;
+  bool is_narrow = false;  // a and b are bf16; bias and y are float32 all the same
 };
 
 // a, b and y are aligned to kAlignment, as every tensor is; the emulator checks it.
 struct ProductData {
-  const float *a, *b, *bias;
+  const void *a, *b;
+  const float* bias;
   float* y;
   void* workspace;
 };

@@ -2,6 +2,7 @@
 #include <cublasLt.h>
 
 #include <memory>
+#include <utility>
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/matmul.h"
@@ -39,25 +40,28 @@ using Layout = Owned<cublasLtMatrixLayout_t>;
 
 // A batch of row-major (rows, columns) matrices, `stride` elements apart. cuBLASLt knows them by
 // columns, as their transposes: only of such results does it take a bias.
-Layout make_layout(std::int64_t rows, std::int64_t columns, std::int64_t batch,
-                   std::int64_t stride) {
+struct Matrices {
+  std::int64_t rows, columns, batch, stride;
+  cudaDataType_t type = CUDA_R_32F;
+};
+Layout make_layout(const Matrices& of) {
   cublasLtMatrixLayout_t layout = nullptr;
-  const auto row = static_cast<std::uint64_t>(rows), column = static_cast<std::uint64_t>(columns);
-  KEEL_CUBLAS(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, column, row, columns));
+  const auto row = static_cast<std::uint64_t>(of.rows);
+  const auto column = static_cast<std::uint64_t>(of.columns);
+  KEEL_CUBLAS(cublasLtMatrixLayoutCreate(&layout, of.type, column, row, of.columns));
   Layout owned(layout, cublasLtMatrixLayoutDestroy);
-  const auto count = static_cast<std::int32_t>(batch);
+  const auto count = static_cast<std::int32_t>(of.batch);
   const auto set = [&](cublasLtMatrixLayoutAttribute_t what, const auto& value) {
     KEEL_CUBLAS(cublasLtMatrixLayoutSetAttribute(layout, what, &value, sizeof value));
   };
   set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count);
-  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride);
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, of.stride);
   return owned;
 }
 
-Layout make_factor(std::int64_t rows, std::int64_t columns, bool transposed, std::int64_t batch,
-                   std::int64_t stride) {
-  return transposed ? make_layout(columns, rows, batch, stride)
-                    : make_layout(rows, columns, batch, stride);
+Layout make_factor(Matrices of, bool transposed) {
+  if (transposed) std::swap(of.rows, of.columns);
+  return make_layout(of);
 }
 
 // One product where a batch shares b and its rows of a lie one after the other.
@@ -92,9 +96,10 @@ class Plan {
   explicit Plan(const Product& product) : product_(product), sizes_(folded(product)) {
     const auto [batch, m, k, n, shared_b] = sizes_;
     if (is_empty()) return;
-    a_ = make_factor(m, k, product.transpose_a, batch, m * k);
-    b_ = make_factor(k, n, product.transpose_b, batch, shared_b ? 0 : k * n);
-    y_ = make_layout(m, n, batch, m * n);
+    const auto type = product.is_narrow ? CUDA_R_16BF : CUDA_R_32F;
+    a_ = make_factor({m, k, batch, m * k, type}, product.transpose_a);
+    b_ = make_factor({k, n, batch, shared_b ? 0 : k * n, type}, product.transpose_b);
+    y_ = make_layout({m, n, batch, m * n});
     // The transpose of y is that of b times that of a.
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, product.transpose_b);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, product.transpose_a);

@@ -52,7 +52,7 @@ using ChooseNarrow = std::function<bool(const Graph&, const Node&)>;
 // Saves the casts to and from bf16 that kernels can do by themselves, as far as `choose` says so,
 // and with each a pass over memory: where the only reader of a float32 result casts it to bf16, the
 // node that computes it rounds it (Graph::narrow_result), and an element-wise op beside float32
-// operands reads the bf16 that was cast for it. The bits stay the same. Runs after all other passes.
+// operands reads the bf16 that was cast for it. The bits stay the same. Runs after all others.
 Graph absorb_casts(const Graph& graph, const ChooseNarrow& choose);
 
 struct PassOptions {

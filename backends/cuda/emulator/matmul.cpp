@@ -7,6 +7,7 @@
 
 #include "backends/cuda/emulator/simt.h"
 #include "backends/cuda/runtime.h"
+#include "src/core/bf16.h"
 
 namespace keel::cuda {
 namespace {
@@ -21,12 +22,15 @@ float to_tf32(float value) {
 
 // Element (row, column) of the (rows, columns) matrix that is stored at `data`, transposed or not.
 struct Factor {
-  const float* data;
+  const void* data;
+  std::int64_t first;  // element of `data`
   std::int64_t rows, columns;
-  bool transposed, tf32;
+  bool transposed, tf32, is_narrow;
 
   double at(std::int64_t row, std::int64_t column) const {
-    const float value = transposed ? data[column * rows + row] : data[row * columns + column];
+    const std::int64_t i = first + (transposed ? column * rows + row : row * columns + column);
+    if (is_narrow) return double(float(static_cast<const BF16*>(data)[i]));
+    const float value = static_cast<const float*>(data)[i];
     return tf32 ? to_tf32(value) : value;
   }
 };
@@ -54,8 +58,9 @@ void multiply(const Product& product, bool tf32, const ProductData& data) {
   const auto [batch, m, k, n, shared_b] = product.sizes;
   std::vector<double> sums(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < batch; ++i) {
-    const Factor a{data.a + i * m * k, m, k, product.transpose_a, tf32};
-    const Factor b{data.b + (shared_b ? 0 : i * k * n), k, n, product.transpose_b, tf32};
+    const Factor a{data.a, i * m * k, m, k, product.transpose_a, tf32, product.is_narrow};
+    const Factor b{data.b, shared_b ? 0 : i * k * n, k, n, product.transpose_b,
+                   tf32,   product.is_narrow};
     for (std::int64_t row = 0; row < m; ++row) {
       multiply_row(a, b, row, sums);
       for (std::int64_t j = 0; j < n; ++j) {

@@ -1,5 +1,6 @@
 // Attention: a block has a tile of queries and loops over the keys, tile by tile. When the largest
-// score grows, the results so far are scaled down accordingly.
+// score grows, the results so far are scaled down accordingly. Beside factors of bf16, probabilities
+// are rounded to bf16 before they meet v.
 #include "backends/cuda/kernels/attention.cuh"
 #include "backends/cuda/kernels/kernels.h"
 
@@ -16,7 +17,7 @@ __global__ void __launch_bounds__(T::kBlock)
   const AttentionDropout dropout(of, place);
   const std::int64_t start = place.feature(of.sizes, of.sizes.queries, place.first);
   load_panel<T>(q, present_queries(of.sizes, place.first), of.q, start, of.sizes);
-  Softmax<T> softmax;
+  Softmax<T> softmax(of.is_narrow);
   typename T::Results results;
   clear<T>(results);
   each_key_tile<T>(of, place, k, v, [&](std::int64_t first, std::uint32_t present) {
@@ -44,9 +45,8 @@ __global__ void __launch_bounds__(T::kBlock)
                    [&](int r) { return softmax.sum[r] == 0 ? 0 : of.factor / softmax.sum[r]; });
   for (int r = 0; r < T::kRowsAThread; ++r) {
     if (T::lane() != 0 || T::row(r) >= rows) continue;
-    const float sum = softmax.sum[r];
     lse[place.per_query(of.sizes, place.first + T::row(r))] =
-        sum == 0 ? 0 : softmax.max[r] + logf(sum);
+        softmax.sum[r] == 0 ? 0 : softmax.lse(r);
   }
 }
 

@@ -12,13 +12,13 @@ namespace keel::cuda {
 // The data common to all heads.
 struct Attention {
   AttentionSizes sizes;
-  bool causal, has_dropout;
-  float scale, factor;              // factor: 1 / (1 - p)
-  std::uint32_t stream, threshold;  // kept when the 24 random bits are >= threshold
+  bool causal, has_dropout, is_narrow = false;  // is_narrow: q, k and v are bf16
+  float scale, factor;                          // factor: 1 / (1 - p)
+  std::uint32_t stream, threshold;              // kept when the 24 random bits are >= threshold
   std::uint64_t seed;
   Global<const std::uint8_t> key_mask;
   Global<const std::int32_t> tick, first_row;
-  Global<const float> q, k, v;
+  Factor q, k, v;
 
   Attention(const AttentionSizes& of, const AttentionAttrs& attrs)
       : sizes(of),
@@ -37,9 +37,10 @@ struct Attention {
     bound.key_mask = global<const std::uint8_t>(b.inputs[In::kKeyMask]);
     bound.tick = global<const std::int32_t>(b.inputs[In::kTick]);
     bound.first_row = global<const std::int32_t>(b.inputs[In::kFirstRow]);
-    bound.q = input(b.inputs[In::kQ]);
-    bound.k = input(b.inputs[In::kK]);
-    bound.v = input(b.inputs[In::kV]);
+    bound.q = Factor(b.inputs[In::kQ]);
+    bound.k = Factor(b.inputs[In::kK]);
+    bound.v = Factor(b.inputs[In::kV]);
+    bound.is_narrow = cuda::is_narrow(b.inputs[In::kQ]);
     return bound;
   }
   // The grid has one block for each tile of `length` queries or keys, in each head of each row.

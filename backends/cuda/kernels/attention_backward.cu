@@ -1,5 +1,6 @@
 // The backward of attention: a kernel with a tile of queries a block computes dq, then one with a
-// tile of keys a block computes dk and dv. Both recompute the probabilities from q, k and lse.
+// tile of keys a block computes dk and dv. Both recompute the probabilities from q, k and lse. Beside
+// factors of bf16, probabilities, dS and dy are rounded to bf16 before they are multiplied.
 #include "backends/cuda/kernels/attention.cuh"
 #include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
@@ -8,7 +9,8 @@ namespace keel::cuda {
 namespace {
 
 struct Saved {
-  Global<const float> y, lse, dy;
+  Global<const float> y, lse;
+  Factor dy;
   Global<float> delta;  // (b, heads, queries), the sums of dy y
 };
 
@@ -47,7 +49,8 @@ __global__ void __launch_bounds__(T::kBlock)
         const float keep = (kept >> T::col(c) & 1) != 0 ? of.factor : 0;
         const float p = exponential(of.scale * scores[r][c] - lse[r]);
         const float ds = p * (keep * products[r][c] - delta[r]);
-        exchange.at(T::row(r), T::col(c)) = sees(of, i, first, T::col(c), present) ? ds : 0;
+        const float factor = of.is_narrow ? in_bf16(ds) : ds;
+        exchange.at(T::row(r), T::col(c)) = sees(of, i, first, T::col(c), present) ? factor : 0;
       }
     }
     __syncwarp();
@@ -83,8 +86,10 @@ struct KeyGradients {
       const float keep = (kept >> (j % 4) & 1) != 0 ? of.factor : 0;
       const bool is_seen = exists && sees(of, i, place.first, T::row(r), present);
       const float p = is_seen ? exponential(of.scale * scores[r][c] - lse) : 0;
-      p_kept.at(T::row(r), T::col(c)) = keep * p;
-      ds.at(T::row(r), T::col(c)) = is_seen ? p * (keep * products[r][c] - delta) : 0;
+      const float of_score = is_seen ? p * (keep * products[r][c] - delta) : 0;
+      // dv has the factor of dropout apart from rounded probabilities.
+      p_kept.at(T::row(r), T::col(c)) = !of.is_narrow ? keep * p : keep > 0 ? in_bf16(p) : 0;
+      ds.at(T::row(r), T::col(c)) = of.is_narrow ? in_bf16(of_score) : of_score;
     }
   }
 };
@@ -128,7 +133,8 @@ __global__ void __launch_bounds__(T::kBlock)
     __syncwarp();
   }
   const std::int64_t rows = of.sizes.keys - place.first;
-  store_results<T>(dv, {start, rows}, of.sizes, of_v, [](int) { return 1.0f; });
+  const float of_kept = of.is_narrow ? of.factor : 1;
+  store_results<T>(dv, {start, rows}, of.sizes, of_v, [&](int) { return of_kept; });
   store_results<T>(dk, {start, rows}, of.sizes, of_k, [&](int) { return of.scale; });
 }
 
@@ -141,8 +147,8 @@ Prepared prepare_attention_backward(const NodeContext& context) {
   const std::int64_t deltas = of.sizes.batch * of.sizes.heads * of.sizes.queries;
   const auto run = [of, deltas](const Binding& b) {
     const Attention bound = of.bound(b);
-    const Saved saved{input(b.inputs[In::kY]), input(b.inputs[In::kLse]), input(b.inputs[In::kDy]),
-                      workspace(b, deltas)};
+    const Saved saved{input(b.inputs[In::kY]), input(b.inputs[In::kLse]),
+                      Factor(b.inputs[In::kDy], bound.is_narrow), workspace(b, deltas)};
     with_tile(of.sizes.width, [&]<class T>(std::type_identity<T>) {
       launch(differentiate_queries<T>, of.grid<T>(of.sizes.queries), bound, saved,
              output(b.outputs[Out::kDq]));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "backends/cuda/kernels/factor.cuh"
 #include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/norm/row.cuh"
 #include "src/ops/attention.h"
@@ -78,15 +79,15 @@ __device__ inline int features_of_four(std::int64_t width, int four) {
 // The block's threads fill a panel with the features of the queries or keys from `first` on whose
 // bit is set, and with 0 for the others.
 template <class T, class Panel>
-__device__ void load_panel(Panel& panel, std::uint32_t bits, Global<const float> x,
-                           std::int64_t start, const AttentionSizes& sizes) {
+__device__ void load_panel(Panel& panel, std::uint32_t bits, const Factor& x, std::int64_t start,
+                           const AttentionSizes& sizes) {
   for (int item = int(threadIdx.x); item < Panel::kCount * T::kFours; item += T::kBlock) {
     const int index = item / T::kFours, four = item % T::kFours;
     Quad quad{};
     if (bits >> index & 1) {
-      quad = load_some(x, start + index * sizes.features() + 4 * four,
-                       features_of_four(sizes.width, four),
-                       sizes.width % 4 == 0 && 4 * four < sizes.width);
+      quad =
+          x.some(start + index * sizes.features() + 4 * four, features_of_four(sizes.width, four),
+                 sizes.width % 4 == 0 && 4 * four < sizes.width);
     }
     panel.at(index, four) = make_float4(quad.at[0], quad.at[1], quad.at[2], quad.at[3]);
   }
@@ -170,34 +171,62 @@ __device__ void store_results(Global<float> y, const OwnRows& rows, const Attent
   }
 }
 
+// What scores have subtracted before their exponential is taken: their maximum, or beside factors of
+// bf16 the next multiple of log 2, so that earlier results are scaled by powers of 2 and how a
+// probability is rounded does not depend on the tiles. The multiple is subtracted in two parts, of
+// which the larger has few bits.
+struct ScoreShift {
+  static constexpr float kLog2E = 1.44269504f, kMost = 0.693359375f, kRest = -2.12194440e-4f;
+  bool is_narrow;
+
+  __device__ float of_max(float max) const { return is_narrow ? ceilf(max * kLog2E) : max; }
+  __device__ float subtract(float score, float shift) const {
+    return is_narrow ? fmaf(-shift, kRest, fmaf(-shift, kMost, score)) : score - shift;
+  }
+  // Of results with the shift `before`.
+  __device__ float factor(float before, float shift) const {
+    if (!is_narrow) return exponential(before - shift);
+    const float power = before - shift;
+    return power < -126 ? 0 : ldexpf(1, int(power));
+  }
+  __device__ float add(float shift, float log_sum) const {
+    return is_narrow ? fmaf(shift, kMost, fmaf(shift, kRest, log_sum)) : shift + log_sum;
+  }
+};
+
 // Makes probabilities, but for the division by their sum, of a tile's scores and passes those that
-// dropout keeps on. The maximum and the sum so far are of all threads of the row.
+// dropout keeps on. The shift and the sum so far are of all threads of the row.
 template <class T>
 struct Softmax {
-  float max[T::kRowsAThread], sum[T::kRowsAThread];
+  ScoreShift of;
+  float shift[T::kRowsAThread], sum[T::kRowsAThread];
 
-  __device__ Softmax() {
-    for (float& m : max) m = -INFINITY;
+  __device__ explicit Softmax(bool is_narrow) : of{is_narrow} {
+    for (float& s : shift) s = -INFINITY;
     for (float& s : sum) s = 0;
   }
   // Row r, which is query i, and the keys from `first` on that are present. Returns the factor of
-  // what the row holds so far. The maximum over no key, -infinity, is not subtracted.
+  // what the row holds so far. The shift over no key, -infinity, is not subtracted.
   __device__ float take(int r, float (&scores)[T::kColsAThread], std::uint32_t kept,
                         typename T::Exchange& exchange) {
-    float largest = max[r];
+    float largest = -INFINITY;
     for (float score : scores) largest = Largest()(largest, score);
     largest = over_lanes<T::kLanesARow>(largest, Largest());
-    const float shift = largest == -INFINITY ? 0 : largest, factor = exponential(max[r] - shift);
+    const float last = Largest()(shift[r], of.of_max(largest));
+    const float own_shift = last == -INFINITY ? 0 : last;
+    const float factor = of.factor(shift[r], own_shift);
     float own = 0;
     for (int c = 0; c < T::kColsAThread; ++c) {
-      const float e = exponential(scores[c] - shift);
+      const float e = exponential(of.subtract(scores[c], own_shift));
       own += e;
-      exchange.at(T::row(r), T::col(c)) = (kept >> T::col(c) & 1) != 0 ? e : 0;
+      const float p = of.is_narrow ? in_bf16(e) : e;
+      exchange.at(T::row(r), T::col(c)) = (kept >> T::col(c) & 1) != 0 ? p : 0;
     }
     sum[r] = fmaf(sum[r], factor, over_lanes<T::kLanesARow>(own, Add()));
-    max[r] = largest;
+    shift[r] = last;
     return factor;
   }
+  __device__ float lse(int r) const { return of.add(shift[r], logf(sum[r])); }
 };
 
 // The sum of dy y over the features of own query r, 0 if there is none, for all threads of its row.

@@ -6,6 +6,7 @@
 #include "backends/cuda/kernels/conv_columns.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/matmul.h"
+#include "src/core/bf16.h"
 #include "src/ops/conv2d.h"
 
 namespace keel::cuda {
@@ -23,17 +24,33 @@ std::int64_t terms_of(const ConvSizes& s) { return s.channels * s.rows * s.cols;
 // The product of a chunk `width` columns wide.
 Product product_of(const Convolution& c, std::int64_t width) {
   const std::int64_t terms = terms_of(c.sizes), filters = c.sizes.filters;
+  Product product{.is_narrow = c.is_narrow};
   switch (c.pass) {
     case ConvPass::kForward:
-      return {.sizes = {1, filters, terms, width, false}};
+      product.sizes = {1, filters, terms, width, false};
+      break;
     case ConvPass::kBackwardInput:
-      return {.sizes = {1, terms, filters, width, false}, .transpose_a = true};
+      product.sizes = {1, terms, filters, width, false}, product.transpose_a = true;
+      break;
     default:
-      return {.sizes = {1, filters, width, terms, false}, .transpose_b = true};
+      product.sizes = {1, filters, width, terms, false}, product.transpose_b = true;
   }
+  return product;
 }
 
-// One chunk and the memory it is worked on in.
+// Memory for floats as that of as many T.
+template <class T>
+Global<T> as(const Global<float>& memory) {
+  return {reinterpret_cast<T*>(memory.data()), memory.size()};
+}
+
+// Calls f with a value of the type of factors.
+template <class F>
+void with_factor(DType dtype, const F& f) {
+  dtype == DType::kBF16 ? f(BF16{}) : f(float{});
+}
+
+// One chunk and the memory it is worked on in; what is a factor there has the type of factors.
 struct Work {
   Chunk chunk;
   Global<float> columns, rows;
@@ -52,17 +69,21 @@ struct Work {
   void read_columns(const TensorRef& x) const {
     const Grid grid = one_thread_each(chunk.sizes.channels * chunk.width());
     with_index(chunk.most_elements(), [&]<class Index>(Index) {
-      launch(unfold<Index>, grid, ChunkSizes<Index>(chunk), of_chunk(input(x), input_image()),
-             columns);
+      with_factor(x.type.dtype, [&]<class T>(T) {
+        launch(unfold<Index, T>, grid, ChunkSizes<Index>(chunk),
+               of_chunk(global<const T>(x), input_image()), as<T>(columns));
+      });
     });
   }
   void read_rows(const TensorRef& dy) const {
     with_index(chunk.most_elements(), [&]<class Index>(Index) {
-      launch(gather_rows<Index>, one_thread_each(rows.size()), ChunkSizes<Index>(chunk),
-             of_chunk(input(dy), output_image()), rows);
+      with_factor(dy.type.dtype, [&]<class T>(T) {
+        launch(gather_rows<Index, T>, one_thread_each(rows.size()), ChunkSizes<Index>(chunk),
+               of_chunk(global<const T>(dy), output_image()), as<T>(rows));
+      });
     });
   }
-  void multiply(const float* a, const float* b, float* y) const {
+  void multiply(const void* a, const void* b, float* y) const {
     product({a, b, nullptr, y, product_memory});
   }
 };
@@ -110,7 +131,7 @@ void forward(const Binding& b, const Plan& plan, bool relu) {
   for (std::int64_t i = 0; i < plan.chunks(); ++i) {
     const Work work = plan.work(b, i);
     work.read_columns(b.inputs[In::kX]);
-    work.multiply(b.inputs[In::kWeight].as<const float>(), work.columns.data(), work.rows.data());
+    work.multiply(b.inputs[In::kWeight].data, work.columns.data(), work.rows.data());
     with_index(work.chunk.most_elements(), [&]<class Index>(Index) {
       launch(scatter_rows<Index>, one_thread_each(work.rows.size()), ChunkSizes<Index>(work.chunk),
              work.rows, input(b.inputs[In::kBias]),
@@ -124,7 +145,7 @@ void backward_input(const Binding& b, const Plan& plan) {
   for (std::int64_t i = 0; i < plan.chunks(); ++i) {
     const Work work = plan.work(b, i);
     work.read_rows(b.inputs[In::kDy]);
-    work.multiply(b.inputs[In::kWeight].as<const float>(), work.rows.data(), work.columns.data());
+    work.multiply(b.inputs[In::kWeight].data, work.rows.data(), work.columns.data());
     const Grid grid = one_thread_each(work.chunk.images * work.input_image());
     with_index(work.chunk.most_elements(), [&]<class Index>(Index) {
       launch(fold<Index>, grid, ChunkSizes<Index>(work.chunk), work.columns,
@@ -166,14 +187,18 @@ Prepared by_products(const Convolution& c) {
 }
 
 template <class Attrs>
-Prepared prepare(ConvPass pass, const Shape (&shapes)[3], const Attrs& attrs, bool relu = false) {
+Prepared prepare(const NodeContext& c, ConvPass pass, const Shape (&shapes)[3], const Attrs& attrs,
+                 bool relu = false) {
   if (attrs.channels_last) return refuse("convolves images stored as (n, c, h, w) only");
   const auto& [x, weight, y] = shapes;
   const ConvSizes sizes{x[0],      x[1], x[2], x[3],         weight[0],    weight[2],
                         weight[3], y[2], y[3], attrs.stride, attrs.padding};
-  const Convolution convolution{pass, sizes, relu};
+  const Convolution convolution{pass, sizes, relu, c.input(0).dtype == DType::kBF16};
 #ifdef KEEL_CUDNN
-  if (std::optional<Prepared> prepared = plan_convolution(convolution)) return *prepared;
+  // cuDNN's results have the type of its factors, and float32 is wanted.
+  if (!convolution.is_narrow) {
+    if (std::optional<Prepared> prepared = plan_convolution(convolution)) return *prepared;
+  }
 #endif
   return by_products(convolution);
 }
@@ -183,21 +208,21 @@ Prepared prepare(ConvPass pass, const Shape (&shapes)[3], const Attrs& attrs, bo
 Prepared prepare_conv2d(const NodeContext& c) {
   using In = ConvInput;
   const auto& attrs = c.attrs<ConvAttrs>();
-  return prepare(ConvPass::kForward,
+  return prepare(c, ConvPass::kForward,
                  {c.input(In::kX).shape, c.input(In::kWeight).shape, c.output().shape}, attrs,
                  attrs.activation == Activation::kRelu);
 }
 
 Prepared prepare_conv2d_backward_input(const NodeContext& c) {
   using In = ConvDxInput;
-  return prepare(ConvPass::kBackwardInput,
+  return prepare(c, ConvPass::kBackwardInput,
                  {c.output().shape, c.input(In::kWeight).shape, c.input(In::kDy).shape},
                  c.attrs<ConvBackwardAttrs>());
 }
 
 Prepared prepare_conv2d_backward_weight(const NodeContext& c) {
   using In = ConvDweightInput;
-  return prepare(ConvPass::kBackwardWeight,
+  return prepare(c, ConvPass::kBackwardWeight,
                  {c.input(In::kX).shape, c.output().shape, c.input(In::kDy).shape},
                  c.attrs<ConvBackwardAttrs>());
 }

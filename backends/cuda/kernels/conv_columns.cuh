@@ -56,8 +56,8 @@ struct ChunkSizes {
 };
 
 // One thread for each window of each channel: columns[.., at] = its elements, 0 in the padding.
-template <class Index>
-__global__ void unfold(ChunkSizes<Index> s, Global<const float> x, Global<float> columns) {
+template <class Index, class T>
+__global__ void unfold(ChunkSizes<Index> s, Global<const T> x, Global<T> columns) {
   const Index all = s.channels * s.all_places;
   for (Index e = Index(grid_thread()); e < all; e += Index(grid_threads())) {
     const Index channel = e / s.all_places, at = e - channel * s.all_places;
@@ -69,7 +69,7 @@ __global__ void unfold(ChunkSizes<Index> s, Global<const float> x, Global<float>
     for (Index row = top; row < top + s.rows; ++row) {
       for (Index col = left; col < left + s.cols; ++col, to += s.all_places) {
         const bool is_inside = row >= 0 && row < s.height && col >= 0 && col < s.width;
-        columns[to] = is_inside ? x[plane + row * s.width + col] : 0;
+        columns[to] = is_inside ? x[plane + row * s.width + col] : T{};
       }
     }
   }
@@ -98,8 +98,8 @@ __global__ void fold(ChunkSizes<Index> s, Global<const float> columns, Global<fl
   }
 }
 
-template <class Index>
-__global__ void gather_rows(ChunkSizes<Index> s, Global<const float> images, Global<float> rows) {
+template <class Index, class T>
+__global__ void gather_rows(ChunkSizes<Index> s, Global<const T> images, Global<T> rows) {
   for (Index e = Index(grid_thread()); e < rows.size(); e += Index(grid_threads())) {
     const Index filter = e / s.all_places;
     rows[e] = images[s.image_element(filter, e - filter * s.all_places)];

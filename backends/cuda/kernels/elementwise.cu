@@ -6,6 +6,7 @@
 #include "backends/cuda/kernels/index.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/strided.cuh"
+#include "src/core/bf16.h"
 #include "src/core/with_type.h"
 #include "src/ops/elementwise.h"
 
@@ -244,7 +245,15 @@ void with_element_type(DType dtype, F f) {
   with_type<float, std::int32_t, std::uint8_t>(dtype, f);
 }
 
+// bf16 is rounded from float32, and becomes float32.
+Prepared prepare_narrow_cast(DType from, DType to) {
+  if (from == DType::kF32) return kernel_of(cast<float, BF16>);
+  if (to == DType::kF32) return kernel_of(cast<BF16, float>);
+  return refuse("casts bf16 from and to f32 only");
+}
+
 Prepared prepare_cast(DType from, DType to) {
+  if (from == DType::kBF16 || to == DType::kBF16) return prepare_narrow_cast(from, to);
   Prepared prepared;
   with_element_type(from, [&](auto x) {
     with_element_type(to, [&](auto y) { prepared = kernel_of(cast<decltype(x), decltype(y)>); });

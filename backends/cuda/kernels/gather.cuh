@@ -3,7 +3,6 @@
 #pragma once
 
 #include "backends/cuda/kernels/strided.cuh"
-#include "src/core/with_type.h"
 
 namespace keel::cuda {
 
@@ -44,12 +43,18 @@ inline Window in_groups(Window w, std::int64_t n) {
   return w;
 }
 
-// Calls f with a value of the unsigned type that is as wide as an element, for plain copies.
+// Calls f with a value of the unsigned type that is as wide as an element of four bytes, two or one,
+// for plain copies.
 template <class F>
 void with_cell(DType dtype, F f) {
-  with_type<float, std::int32_t, std::uint8_t>(dtype, [&](auto element) {
-    f(std::conditional_t<sizeof element == 1, std::uint8_t, std::uint32_t>{});
-  });
+  switch (size_of(dtype)) {
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    default:
+      return f(std::uint32_t{});
+  }
 }
 
 // whole[e] = element of the window, or the other way round.

@@ -1,6 +1,8 @@
 // Ops that only move elements. reshape is a view and has no kernel.
 #include "backends/cuda/kernels/gather.cuh"
 #include "backends/cuda/kernels/kernels.h"
+#include "src/core/bf16.h"
+#include "src/core/with_type.h"
 #include "src/ops/layout.h"
 
 namespace keel::cuda {
@@ -185,7 +187,7 @@ Prepared prepare_pad(const NodeContext& context) {
   const auto& attrs = context.attrs<PadAttrs>();
   const Frame frame = make_frame(context.input(0).shape, context.output().shape, attrs);
   Prepared prepared;
-  with_type<float, std::int32_t, std::uint8_t>(context.output().dtype, [&](auto element) {
+  with_type<float, BF16, std::int32_t, std::uint8_t>(context.output().dtype, [&](auto element) {
     const auto value = static_cast<decltype(element)>(attrs.value);
     prepared = kernel_of([frame, value](const Binding& b) { pad(b, frame, value); });
   });

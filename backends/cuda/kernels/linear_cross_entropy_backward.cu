@@ -1,5 +1,6 @@
 // The backward of linear_cross_entropy. Each tile of logits is computed again and becomes P, their
-// gradient; products with it are added to dx, and are what dT has for the tile's classes.
+// gradient; products with it are added to dx, and are what dT has for the tile's classes. Beside
+// factors of bf16, P is rounded to bf16 as a factor, but not in the gradients of biases.
 #include <cmath>
 
 #include "backends/cuda/kernels/functions.cuh"
@@ -26,6 +27,12 @@ __global__ void differentiate_logits(LinearLoss of, Global<const float> lse,
   }
 }
 
+// P as a factor of products.
+__device__ float factor_of(const LinearLoss& of, std::int64_t r, std::int64_t c) {
+  const float p = of.z[r * kTileClasses + c];
+  return of.is_narrow ? in_bf16(p) : p;
+}
+
 // dx += P T
 struct RowGradient {
   LinearLoss of;
@@ -34,7 +41,7 @@ struct RowGradient {
 
   __device__ std::int64_t rows() const { return of.row_count(); }
   __device__ std::int64_t terms() const { return of.tile.count; }
-  __device__ float a(std::int64_t r, std::int64_t c) const { return of.z[r * kTileClasses + c]; }
+  __device__ float a(std::int64_t r, std::int64_t c) const { return factor_of(of, r, c); }
   __device__ float b(std::int64_t c, std::int64_t f) const {
     return of.tile.classes[c * of.width + f];
   }
@@ -50,7 +57,7 @@ struct ClassGradient {
 
   __device__ std::int64_t rows() const { return of.tile.count; }
   __device__ std::int64_t terms() const { return of.row_count(); }
-  __device__ float a(std::int64_t c, std::int64_t r) const { return of.z[r * kTileClasses + c]; }
+  __device__ float a(std::int64_t c, std::int64_t r) const { return factor_of(of, r, c); }
   __device__ float b(std::int64_t r, std::int64_t f) const {
     return of.x[of.part.rows[r] * of.width + f];
   }

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "backends/cuda/kernels/factor.cuh"
 #include "backends/cuda/kernels/tile_product.cuh"
 #include "src/ops/linear_cross_entropy.h"
 
@@ -41,19 +42,20 @@ struct PartRows {
 // Neighbouring classes of a part: words, or the clusters of the head.
 struct ClassTile {
   std::int64_t first, count;      // classes of the part
-  Global<const float> classes;    // (count, width)
+  Factor classes;                 // (count, width)
   Global<const float> bias;       // (count) or absent
   Global<float> dclasses, dbias;  // in the backward
 };
 
 struct LinearLoss {
   std::int64_t rows, width, vocabulary;
-  std::int64_t classes;  // of the part
+  std::int64_t classes = 0;  // of the part
   double smoothing;
-  Global<const float> x;
-  PartRows part;
-  Global<float> z;  // (rows, kTileClasses): logits of a tile, or their gradients
-  ClassTile tile;
+  Factor x{};
+  bool is_narrow = false;  // x and the classes are bf16
+  PartRows part{};
+  Global<float> z{};  // (rows, kTileClasses): logits of a tile, or their gradients
+  ClassTile tile{};
 
   __device__ std::int64_t row_count() const { return part.count[0]; }
 };
@@ -132,8 +134,8 @@ void each_tile(const Binding& b, const LinearLossPlan& plan, LinearLoss work, co
       const std::int64_t at = is_words ? part.first + c : c;
       work.tile.first = is_words ? c : part.words() + c;
       work.tile.count = n;
-      work.tile.classes =
-          from(is_words ? In::kTable : In::kClusters, at * plan.width, n * plan.width);
+      work.tile.classes = Factor(b.inputs[is_words ? In::kTable : In::kClusters])
+                              .part(at * plan.width, n * plan.width);
       work.tile.bias = from(is_words ? In::kBias : In::kClusterBias, at, n);
       launch(tile_product<TileLogits>, tile_grid(plan.rows, n), TileLogits{work, n});
       body(p, work, is_words, at);
@@ -161,9 +163,14 @@ class DeviceParts {
 };
 
 inline LinearLoss linear_loss_of(const LinearLossPlan& plan, const Binding* b, DeviceParts& parts) {
-  LinearLoss work{plan.rows, plan.width, plan.vocabulary, 0, plan.attrs.label_smoothing, {}, {},
-                  {},        {}};
-  if (b) work.x = input(b->inputs[LinearLossInput::kX]);
+  LinearLoss work{.rows = plan.rows,
+                  .width = plan.width,
+                  .vocabulary = plan.vocabulary,
+                  .smoothing = plan.attrs.label_smoothing};
+  if (b) {
+    work.x = Factor(b->inputs[LinearLossInput::kX]);
+    work.is_narrow = is_narrow(b->inputs[LinearLossInput::kX]);
+  }
   work.part = {parts.take<std::int32_t>(plan.rows), parts.take<std::int32_t>(plan.rows),
                parts.take<std::int32_t>(1)};
   work.z = parts.take<float>(plan.rows * kTileClasses);

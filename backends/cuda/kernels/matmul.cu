@@ -9,12 +9,15 @@ Prepared prepare_matmul(const NodeContext& context) {
   const auto attrs = context.attrs<MatmulAttrs>();
   if (attrs.panel_columns > 0) return refuse("multiplies by matrices that are not cut in panels");
   Product product{matmul_sizes(context.input(In::kA).shape, context.input(In::kB).shape, attrs),
-                  attrs.transpose_a, attrs.transpose_b, context.has(In::kBias),
-                  attrs.activation == Activation::kRelu};
+                  attrs.transpose_a,
+                  attrs.transpose_b,
+                  context.has(In::kBias),
+                  attrs.activation == Activation::kRelu,
+                  context.input(In::kA).dtype == DType::kBF16};
   return kernel_of(
       [run = plan_product(product)](const Binding& b) {
-        run({b.inputs[In::kA].as<const float>(), b.inputs[In::kB].as<const float>(),
-             b.inputs[In::kBias].as<const float>(), b.outputs[0].as<float>(), b.workspace});
+        run({b.inputs[In::kA].data, b.inputs[In::kB].data, b.inputs[In::kBias].as<const float>(),
+             b.outputs[0].as<float>(), b.workspace});
       },
       kProductWorkspace);
 }

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(T::kBlock)
   const AttentionPlace place(of.plain, of.sizes.queries, T::kOwn);
   load_positions<T>(panels.qk, of, place, {of.qk, of.sizes.queries, place.first});
   load_positions<T>(panels.qp, of, place, {of.qp, of.sizes.queries, place.first});
-  Softmax<T> softmax;
+  Softmax<T> softmax(of.is_narrow);
   typename T::Results results;
   clear<T>(results);
   each_relative_tile<T>(of, place, panels, [&](std::int64_t first, typename T::Scores& scores) {
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(T::kBlock)
                    [&](int r) { return softmax.sum[r] == 0 ? 0 : 1 / softmax.sum[r]; });
   for (int r = 0; r < T::kRowsAThread; ++r) {
     if (T::lane() != 0 || T::row(r) >= rows) continue;
-    lse[place.per_query(of.plain, place.first + T::row(r))] = softmax.max[r] + logf(softmax.sum[r]);
+    lse[place.per_query(of.plain, place.first + T::row(r))] = softmax.lse(r);
   }
 }
 

@@ -39,7 +39,8 @@ struct RelativeAttention {
   std::int64_t window;
   float scale;
   Global<const std::int32_t> filled;
-  Global<const float> qk, qp, k, v, p;
+  Factor qk, qp, k, v, p;
+  bool is_narrow = false;  // they are bf16
 
   RelativeAttention(const RelativeSizes& of, const RelativeAttentionAttrs& attrs)
       : sizes(of),
@@ -52,11 +53,12 @@ struct RelativeAttention {
     using In = RelativeAttentionInput;
     RelativeAttention bound = *this;
     bound.filled = global<const std::int32_t>(b.inputs[In::kFilled]);
-    bound.qk = input(b.inputs[In::kQk]);
-    bound.qp = input(b.inputs[In::kQp]);
-    bound.k = input(b.inputs[In::kK]);
-    bound.v = input(b.inputs[In::kV]);
-    bound.p = input(b.inputs[In::kP]);
+    bound.qk = Factor(b.inputs[In::kQk]);
+    bound.qp = Factor(b.inputs[In::kQp]);
+    bound.k = Factor(b.inputs[In::kK]);
+    bound.v = Factor(b.inputs[In::kV]);
+    bound.p = Factor(b.inputs[In::kP]);
+    bound.is_narrow = cuda::is_narrow(b.inputs[In::kQk]);
     return bound;
   }
   // A block for each tile of `length` queries, keys or distances, in each of `heads` heads.
@@ -94,22 +96,22 @@ inline RelativeAttention relative_attention_of(const NodeContext& context) {
 // The block's threads fill a panel: row n has the features of x from start(n) on, or 0 where that
 // is -1.
 template <class T, class AnyPanel, class Start>
-__device__ void load_rows(AnyPanel& panel, Global<const float> x, std::int64_t width,
+__device__ void load_rows(AnyPanel& panel, const Factor& x, std::int64_t width,
                           const Start& start) {
   for (int item = int(threadIdx.x); item < AnyPanel::kCount * T::kFours; item += T::kBlock) {
     const int index = item / T::kFours, four = item % T::kFours;
     const std::int64_t from = start(index);
     Quad quad{};
     if (from >= 0) {
-      quad = load_some(x, from + 4 * four, features_of_four(width, four),
-                       width % 4 == 0 && 4 * four < width);
+      quad = x.some(from + 4 * four, features_of_four(width, four),
+                    width % 4 == 0 && 4 * four < width);
     }
     panel.at(index, four) = make_float4(quad.at[0], quad.at[1], quad.at[2], quad.at[3]);
   }
 }
 // The same for consecutive positions of a row of a tensor (b, length, d).
 struct Positions {
-  Global<const float> x;
+  Factor x;
   std::int64_t length, first;
 };
 template <class T, class AnyPanel>

@@ -1,6 +1,7 @@
 // The backward of relative attention, in four kernels: dqk and dqp with a tile of queries a block,
 // dk and dv with a tile of keys, the gradient of every distance with a tile of distances, and dp
-// from these. Each recomputes the probabilities from the scores and lse.
+// from these. Each recomputes the probabilities from the scores and lse. Beside factors of bf16,
+// probabilities, dS and dy are rounded to bf16 before they are multiplied.
 #include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/relative_attention.cuh"
@@ -9,7 +10,8 @@ namespace keel::cuda {
 namespace {
 
 struct Saved {
-  Global<const float> y, lse, dy;
+  Global<const float> y, lse;
+  Factor dy;
   Global<float> delta;  // (b, heads, queries), the sums of dy y
 };
 
@@ -49,7 +51,8 @@ __global__ void __launch_bounds__(T::kBlock)
       for (int c = 0; c < T::kColsAThread; ++c) {
         const bool is_seen = of.sees(place.row, place.first + T::row(r), first + T::col(c));
         const float p = exponential(of.scale * scores[r][c] - lse[r]);
-        exchange.at(T::row(r), T::col(c)) = is_seen ? p * (products[r][c] - delta[r]) : 0;
+        const float ds = is_seen ? p * (products[r][c] - delta[r]) : 0;
+        exchange.at(T::row(r), T::col(c)) = of.is_narrow ? in_bf16(ds) : ds;
       }
     }
     __syncwarp();
@@ -123,8 +126,9 @@ __global__ void __launch_bounds__(T::kBlock)
       for (int r = 0; r < T::kRowsAThread; ++r) {
         const bool is_seen = of.sees(place.row, i, place.first + T::row(r));
         const float p = is_seen ? exponential(of.scale * scores[r][c] - query.lse) : 0;
-        p_seen.at(T::row(r), T::col(c)) = p;
-        ds.at(T::row(r), T::col(c)) = is_seen ? p * (products[r][c] - query.delta) : 0;
+        const float of_score = is_seen ? p * (products[r][c] - query.delta) : 0;
+        p_seen.at(T::row(r), T::col(c)) = of.is_narrow ? in_bf16(p) : p;
+        ds.at(T::row(r), T::col(c)) = of.is_narrow ? in_bf16(of_score) : of_score;
       }
     }
     __syncwarp();
@@ -179,7 +183,8 @@ __global__ void __launch_bounds__(T::kBlock)
           const std::int64_t j = i + memory - (place.first + T::row(r));
           const bool is_seen = j >= 0 && of.sees(place.row, i, j);
           const float probability = is_seen ? exponential(of.scale * scores[r][c] - query.lse) : 0;
-          ds.at(T::row(r), T::col(c)) = is_seen ? probability * (products[r][c] - query.delta) : 0;
+          const float of_score = is_seen ? probability * (products[r][c] - query.delta) : 0;
+          ds.at(T::row(r), T::col(c)) = of.is_narrow ? in_bf16(of_score) : of_score;
         }
       }
       __syncwarp();
@@ -214,7 +219,8 @@ Prepared prepare_relative_attention_backward(const NodeContext& context) {
   const std::int64_t distances = sizes.keys * sizes.features();
   const auto run = [=](const Binding& b) {
     const RelativeAttention bound = of.bound(b);
-    const Saved saved{input(b.inputs[In::kY]), input(b.inputs[In::kLse]), input(b.inputs[In::kDy]),
+    const Saved saved{input(b.inputs[In::kY]), input(b.inputs[In::kLse]),
+                      Factor(b.inputs[In::kDy], bound.is_narrow),
                       workspace(b, deltas, distances * std::int64_t(sizeof(float)))};
     const Global<float> of_distances = workspace(b, distances);
     with_relative_tile(sizes.width, [&]<class T>(std::type_identity<T>) {
