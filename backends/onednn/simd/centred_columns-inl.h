@@ -14,12 +14,15 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
 // y = (x - mean) * scale + shift; all except x are (channels).
+template <class T>
 struct CentredForward {
-  const float *x, *mean, *scale, *shift;
+  const T* x;
+  const float *mean, *scale, *shift;
 };
 
 // Writes the part of y that belongs to a slab; y is a whole tensor.
-HWY_INLINE void write_centred(const Slab& slab, const CentredForward& in, const ResultRows& y) {
+template <class T>
+HWY_INLINE void write_centred(const Slab& slab, const CentredForward<T>& in, const ResultRows& y) {
   struct Constants {
     Floats mean, scale, shift;
   };
@@ -27,11 +30,12 @@ HWY_INLINE void write_centred(const Slab& slab, const CentredForward& in, const 
     return Constants{reader.load(in.mean + c), reader.load(in.scale + c),
                      reader.load(in.shift + c)};
   };
-  const auto body = [x = in.x, to = y](auto part, const Constants& k,
-                                       std::size_t i) KEEL_LOOP_BODY {
-    to.put(part, hn::MulAdd(hn::Sub(part.load(x + i), k.mean), k.scale, k.shift), i);
-  };
-  for_slab(slab, at, body, &y);
+  with_put(y, [&](auto put) KEEL_LOOP_BODY {
+    const auto body = [x = in.x, put](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
+      put(part, hn::MulAdd(hn::Sub(part.load(x + i), k.mean), k.scale, k.shift), i);
+    };
+    for_slab(slab, at, body, &y);
+  });
 }
 
 // The arrays (channels) of xhat = (x - mean) * rstd - low.
@@ -45,13 +49,16 @@ struct CentredChannels {
 };
 
 // dx = scale * (dy - mean_dy - xhat * slope); all except x and dy are (channels).
+template <class T>
 struct CentredBackward {
   CentredChannels channels;
-  const float *x, *dy, *scale, *mean_dy, *slope;
+  const T *x, *dy;
+  const float *scale, *mean_dy, *slope;
 };
 
 // Writes dx of a slab, and 0 in the rows left out. dx may be dy.
-HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const CentredBackward& in,
+template <class T>
+HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const CentredBackward<T>& in,
                                        const ResultRows& dx) {
   struct Constants {
     Standardize xhat;
@@ -61,13 +68,15 @@ HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const Cen
     return Constants{in.channels.at(reader, c), reader.load(in.scale + c),
                      reader.load(in.mean_dy + c), reader.load(in.slope + c)};
   };
-  const auto body = [x = in.x, dy = in.dy, to = dx](auto part, const Constants& k,
-                                                    std::size_t i) KEEL_LOOP_BODY {
-    const Floats g = hn::Sub(part.load(dy + i), k.mean_dy), xhat = k.xhat(part.load(x + i));
-    to.put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
-  };
-  for_slab(slab, at, body, &dx);
-  clear_left_out(slab, mask, dx.data);
+  with_put(dx, [&](auto put) KEEL_LOOP_BODY {
+    const auto body = [x = in.x, dy = in.dy, put](auto part, const Constants& k,
+                                                  std::size_t i) KEEL_LOOP_BODY {
+      const Floats g = hn::Sub(part.load(dy + i), k.mean_dy), xhat = k.xhat(part.load(x + i));
+      put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
+    };
+    for_slab(slab, at, body, &dx);
+  });
+  clear_left_out(slab, mask, dx);
 }
 
 }  // namespace HWY_NAMESPACE
