@@ -87,13 +87,24 @@ struct Measured {
   nn::Norm norm;
   NormPrograms programs;
 
-  Measured(Backend& backend, const std::string& name, const Shape& shape)
-      : x(standard_normal(shape, "x")),
-        dy(standard_normal(shape, "dy")),
+  Measured(Backend& backend, const std::string& name, const Shape& shape, bool is_narrow)
+      : x(given(shape, "x", is_narrow)),
+        dy(given(shape, "dy", is_narrow)),
         norm(nn::Norm::parse(name)),
-        programs(backend, norm_graph(norm, shape), x, dy) {
+        programs(backend, graph(norm, shape, is_narrow), x, dy) {
     check(programs.forward.kernels() > 0 && programs.backward.kernels() > 0, ErrorKind::kUsage,
           "norm {}: has nothing to measure", name);
+  }
+
+ private:
+  // In float32, which PyTorch is given, but numbers that bf16 holds.
+  static Tensor given(const Shape& shape, const std::string& name, bool is_narrow) {
+    Tensor value = standard_normal(shape, name);
+    return is_narrow ? value.to(DType::kBF16).to(DType::kF32) : std::move(value);
+  }
+  static Graph graph(const nn::Norm& norm, const Shape& shape, bool is_narrow) {
+    Graph wide = norm_graph(norm, shape);
+    return is_narrow ? in_bf16(wide) : std::move(wide);
   }
 };
 
@@ -103,13 +114,15 @@ int repeats_for(std::int64_t tensor_bytes) {
   return int(kLeastBytes / std::clamp<std::int64_t>(tensor_bytes, 1, kLeastBytes));
 }
 
-void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) {
-  Measured m(backend, result.norm, result.x);
-  const std::int64_t tensor = m.x.elements() * size_of(backend.storage(DType::kF32));
+void measure(Backend& backend, NormBench& result, int rounds, const NormBenchOptions& options) {
+  Measured m(backend, result.norm, result.x, options.is_narrow);
+  TorchPeer* const torch = options.torch;
+  const DType element = options.is_narrow ? DType::kBF16 : DType::kF32;
+  const std::int64_t tensor = m.x.elements() * size_of(backend.storage(element));
   result.forward.bytes = 2 * tensor;
   result.backward.bytes = (1 + tensors_read(m.programs.backward_graph, m.x.elements())) * tensor;
   const Copies forward(backend, result.forward.bytes), backward(backend, result.backward.bytes);
-  const auto peer = make_norm_peer(backend, result.norm, m.x, m.dy);
+  const auto peer = options.is_narrow ? nullptr : make_norm_peer(backend, result.norm, m.x, m.dy);
   Turns turns{backend};
   turns.add_pass(result.forward, m.programs.forward, forward, peer ? &peer->forward : nullptr);
   turns.add_pass(result.backward, m.programs.backward, backward, peer ? &peer->backward : nullptr);
@@ -119,7 +132,9 @@ void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) 
       [&](int n) { return sample_in_turns(turns.bodies, n, repeats, &backend); }};
   std::vector<TorchMode> modes;
   if (torch != nullptr) {
-    modes = torch->set_up(m.programs.torch_case(m.norm, m.x, m.dy));
+    TorchCase task = m.programs.torch_case(m.norm, m.x, m.dy);
+    task.what["is_narrow"] = task.is_narrow = options.is_narrow;
+    modes = torch->set_up(task);
     result.torch_refusal = refusals_of(modes);
     if (torch->has_modes()) {
       samplers.push_back([&](int n) { return sample_in_turns(both, n, repeats, &backend); });
@@ -136,11 +151,11 @@ void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) 
 }  // namespace
 
 NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, int rounds,
-                     TorchPeer* torch) {
+                     const NormBenchOptions& options) {
   nn::Norm::parse(norm);  // an unknown name is an error, not a refusal
   NormBench result{.norm = norm, .x = x};
   try {
-    measure(backend, result, rounds, torch);
+    measure(backend, result, rounds, options);
   } catch (const Error& error) {
     const bool is_refusal =
         error.kind() == ErrorKind::kUsage || error.kind() == ErrorKind::kBackendMissing;

@@ -38,11 +38,15 @@ struct NormBench {
   std::string refusal = {};  // why this norm does not run on this shape; then there are no times
 };
 
+struct NormBenchOptions {
+  TorchPeer* torch = nullptr;  // times PyTorch, too
+  bool is_narrow = false;      // x, dy, y and dx are bf16 (in_bf16)
+};
+
 // Times the norm (as nn::Norm::parse takes it) of x in training mode. All bodies run in turns;
-// small sizes run several times a turn. x and dy are standard normal. PyTorch is timed unless
-// `torch` is null.
+// small sizes run several times a turn. x and dy are standard normal.
 NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, int rounds,
-                     TorchPeer* torch = nullptr);
+                     const NormBenchOptions& options = {});
 
 // The shapes measured by default; those for a GPU are large enough to fill it.
 std::vector<Shape> norm_bench_shapes(bool of_gpu = false);

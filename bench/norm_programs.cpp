@@ -1,10 +1,15 @@
 #include "bench/norm_programs.h"
 
+#include <algorithm>
+
 #include "bench/part.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
+#include "src/ops/norm/norm_ops.h"
+#include "src/ops/norm_noise.h"
 #include "src/ops/reduce.h"
 #include "src/passes/pipeline.h"
+#include "src/passes/rewrite.h"
 
 namespace keel::bench {
 namespace {
@@ -15,6 +20,11 @@ constexpr CompileOptions kAsItIs{.optimize = false, .guard = {}};
 
 bool is_of_norm(const Node& node) { return node.name.starts_with("norm/"); }
 bool is_backward(const Node& node) { return node.name.find(".backward/") != std::string::npos; }
+
+bool is_norm(const OpInfo* op) {
+  return std::ranges::find(norm_ops(), op) != norm_ops().end() || op == &kNormNoise ||
+         op == &kNormNoiseBackward;
+}
 
 // The graph with what the inputs "node:port" of a part of it stand for as outputs of these names.
 Graph exposing(const Graph& graph, const Graph& part) {
@@ -64,6 +74,23 @@ Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
     graph.mark_output("gradient of " + graph.node(wrt[i]).name, gradients.of[i]);
   }
   return run_passes(graph);
+}
+
+Graph in_bf16(const Graph& of_norm) {
+  Rewriter rewriter(of_norm);
+  return rewriter.run([&](int i) {
+    const Node& node = of_norm.node(i);
+    const bool is_fed = node.name == "x" || node.name == "dy";
+    if (node.kind == NodeKind::kInput && is_fed) {
+      const TensorType type{DType::kBF16, node.outputs[0].shape};
+      return rewriter.forward(i, rewriter.target().input(node.name, type));
+    }
+    if (node.kind != NodeKind::kOp) return rewriter.copy(i);
+    rewriter.replace(i, *node.op, rewriter.inputs_of(node), node.attrs);
+    const Value result = rewriter({i, 0});
+    const bool is_wide = rewriter.target().type(result).dtype == DType::kF32;
+    if (is_norm(node.op) && is_wide) rewriter.target().narrow_result(result);
+  });
 }
 
 NormPrograms::NormPrograms(Backend& backend, const Graph& graph, const Tensor& x, const Tensor& dy)

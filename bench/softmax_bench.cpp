@@ -91,10 +91,9 @@ Graph softmax_step(const SoftmaxCase& c) {
     operands.clusters = parameter("clusters/weight", {clusters, c.width});
     operands.cluster_bias = parameter("clusters/bias", {clusters});
   }
-  const Value sum =
-      ops::linear_cross_entropy(g, operands,
-                                {.cutoffs = c.cutoffs, .label_smoothing = c.label_smoothing})
-          .sum;
+  const Value sum = ops::linear_cross_entropy(
+                        g, operands, {.cutoffs = c.cutoffs, .label_smoothing = c.label_smoothing})
+                        .sum;
   const Value loss = ops::scale(g, sum, 1 / double(c.rows));
   const std::vector<Value> parameters = g.leaves(NodeKind::kParameter);
   const auto [gradients, states] = differentiate(g, loss, parameters, Unreached::kZero);
@@ -108,8 +107,7 @@ Graph softmax_step(const SoftmaxCase& c) {
 SoftmaxBench bench_softmax(Backend& backend, const SoftmaxCase& c, int rounds, TorchPeer* torch) {
   Variables variables(backend, 1);
   variables.declare(softmax_step(c));
-  SoftmaxBench result{.step = {},
-                      .flop = 6.0 * double(c.rows) * double(c.words) * double(c.width)};
+  SoftmaxBench result{.step = {}, .flop = 6.0 * double(c.rows) * double(c.words) * double(c.width)};
   std::unique_ptr<Step> step;
   const std::int64_t growth = peak_growth([&] {
     step = std::make_unique<Step>(backend, variables, c);

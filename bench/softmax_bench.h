@@ -22,7 +22,7 @@ Graph softmax_step(const SoftmaxCase& c);
 
 struct SoftmaxBench {
   Timing step;
-  double flop = 0;         // of the three products that all of the logits need once each
+  double flop = 0;  // of the three products that all of the logits need once each
   // The most memory in use beyond x, table, bias and labels, and PyTorch's of its usable modes in
   // their order; none where the backend's memory is not the process's.
   std::optional<std::int64_t> bytes = {};

@@ -157,18 +157,19 @@ void measure(const NormBenchArgs& args, int threads, const std::vector<Shape>& s
   if (torch) results.torch_versions.push_back(torch->version());
   for (const std::string& norm : args.norms) {
     for (const Shape& shape : shapes) {
-      results.rows.push_back(
-          {threads, bench::bench_norm(*backend, norm, shape, args.rounds, torch.get())});
+      results.rows.push_back({threads, bench::bench_norm(*backend, norm, shape, args.rounds,
+                                                         {torch.get(), args.is_narrow()})});
     }
   }
 }
 
-void print_results_json(const Results& results, int rounds) {
+void print_results_json(const Results& results, const NormBenchArgs& args) {
   Json rows = Json::array();
   for (const Row& row : results.rows) rows.push_back(row_json(row));
   Json json{{"processor", processor_text()},
             {"backends", results.backends},
-            {"rounds", rounds},
+            {"compute", args.compute},
+            {"rounds", args.rounds},
             {"copy", kCopy}};
   if (!results.torch_versions.empty()) json["torch"] = results.torch_versions[0];
   json["norms"] = rows;
@@ -190,7 +191,7 @@ int run_bench_norms(NormBenchArgs args) {
     args.threads = is_on_cuda(args.run) ? std::vector{0} : std::vector{1, 2};
   for (const int threads : args.threads) measure(args, threads, shapes, results);
   if (args.run.json) {
-    print_results_json(results, args.rounds);
+    print_results_json(results, args);
     return 0;
   }
   std::string text = processor_text() + "\n";
@@ -198,6 +199,7 @@ int run_bench_norms(NormBenchArgs args) {
   if (!results.torch_versions.empty()) {
     text += fmt::format("beside PyTorch {}\n", results.torch_versions[0]);
   }
+  if (args.is_narrow()) text += "x, dy, y and dx in bf16\n";
   print(text + text_of(results.rows, !results.torch_versions.empty()));
   return 0;
 }

@@ -140,6 +140,9 @@ void add_bench_norms(CLI::App& bench, Command command) {
                   "one or more counts, separated by commas; 0: all; default: 1,2")
       ->delimiter(',')
       ->check(kThreads);
+  app->add_option("--compute", args->compute,
+                  "f32 (the default) or bf16: the type of x, dy, y and dx")
+      ->check(CLI::IsMember({"f32", "bf16"}));
   add_peer(*app, args->peer, kNormPeerModes);
   add_rounds(*app, args->rounds);
   add_backend(*app, args->run);

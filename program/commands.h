@@ -140,7 +140,10 @@ struct NormBenchArgs {
   std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes
   std::vector<int> threads;                // each measured; 0: all; empty: 1 and 2, on cuda 0
   PeerArgs peer;
+  std::string compute = "f32";
   int rounds = 50;
+
+  bool is_narrow() const { return compute == "bf16"; }
 };
 int run_bench_norms(NormBenchArgs args);
 

@@ -6,6 +6,8 @@
 namespace keel::cuda {
 namespace {
 
+const std::map<std::string_view, KernelTypes> kNormTypes;
+
 #include "src/runtime/norm_table.inc"
 
 [[noreturn]] void refuse_callers_part(const char* what) {

@@ -3,6 +3,7 @@
 #include "backends/onednn/instruction_set.h"
 #include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/norm_types.h"
 #include "backends/onednn/primitives.h"
 #include "backends/onednn/simd/target.h"
 #include "src/runtime/kernel_table.h"
@@ -25,26 +26,27 @@ const KernelTypes kMover = floating_kernel(kFactor);  // of kernels that only mo
 const KernelTypes kElementwise{
     {kFactor | DType::kI32 | DType::kU8}, DType::kF32 | DType::kI32 | DType::kU8, true};
 
-const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32),
-                                   .others = {{"matmul", kProduct},
-                                              {"conv2d", kProduct},
-                                              {"conv2d_backward_input", kProduct},
-                                              {"conv2d_backward_weight", kProduct},
-                                              {"attention", kAttention},
-                                              {"attention_backward", kAttention},
-                                              {"relative_attention", kRelative},
-                                              {"relative_attention_backward", kRelative},
-                                              {"linear_cross_entropy", kLinearLoss},
-                                              {"linear_cross_entropy_backward", kLinearLoss},
-                                              {"dropout", kNarrowing},
-                                              {"dropout_backward", kNarrowing},
-                                              {"cast", kMover},
-                                              {"transpose", kMover},
-                                              {"slice", kMover},
-                                              {"split", kMover},
-                                              {"concat", kMover},
-                                              {"pad", kMover}},
-                                   .elementwise = kElementwise};
+const KernelTypeTable kKernelTypes{
+    .usual = floating_kernel(DType::kF32),
+    .others = with_norms({{"matmul", kProduct},
+                          {"conv2d", kProduct},
+                          {"conv2d_backward_input", kProduct},
+                          {"conv2d_backward_weight", kProduct},
+                          {"attention", kAttention},
+                          {"attention_backward", kAttention},
+                          {"relative_attention", kRelative},
+                          {"relative_attention_backward", kRelative},
+                          {"linear_cross_entropy", kLinearLoss},
+                          {"linear_cross_entropy_backward", kLinearLoss},
+                          {"dropout", kNarrowing},
+                          {"dropout_backward", kNarrowing},
+                          {"cast", kMover},
+                          {"transpose", kMover},
+                          {"slice", kMover},
+                          {"split", kMover},
+                          {"concat", kMover},
+                          {"pad", kMover}}),
+    .elementwise = kElementwise};
 
 #include "src/runtime/kernel_table.inc"
 

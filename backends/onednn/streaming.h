@@ -14,13 +14,15 @@ namespace keel::onednn {
 // and 1.3 times at 8; from 16 MiB on they take less.
 inline constexpr std::int64_t kStreamedBytes = 16 << 20;
 
-// Whether a node streams its first result. Its rows must begin at whole registers, of 16 floats at
-// most. A result in place of an input, the usual case in a training step, is not streamed: what was
-// just read would be evicted first, and a norm's backward takes 1.4 to 1.6 times as long.
+// Whether a node streams its first result. Its rows must begin at whole lines of 64 bytes. A result
+// in place of an input, the usual case in a training step, is not streamed: what was just read
+// would be evicted first, and a norm's backward takes 1.4 to 1.6 times as long.
 inline bool is_streamed(const Binding& b, std::size_t row) {
   const TensorRef& result = b.outputs.front();
   const auto is_result = [&](const TensorRef& input) { return input.data == result.data; };
-  return row % 16 == 0 && result.type.bytes() >= kStreamedBytes &&
+  constexpr std::int64_t kLine = 64;
+  return std::int64_t(row) * size_of(result.type.dtype) % kLine == 0 &&
+         result.type.bytes() >= kStreamedBytes &&
          reinterpret_cast<std::uintptr_t>(result.data) % kAlignment == 0 &&
          std::ranges::none_of(b.inputs, is_result);
 }

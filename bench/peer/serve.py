@@ -29,7 +29,11 @@ def compiled(function):
 
 class NormCase:
     def __init__(self, case, mode, inputs, parameters):
-        self.x, self.dy = inputs["x"].requires_grad_(), inputs["dy"]
+        x, dy = inputs["x"], inputs["dy"]
+        if case.get("is_narrow", False):  # a module that was moved to bf16
+            x, dy = x.bfloat16(), dy.bfloat16()
+            parameters = {n: p.detach().bfloat16().requires_grad_() for n, p in parameters.items()}
+        self.x, self.dy = x.requires_grad_(), dy
         self.parameters = parameters
         facts = case["norm"]
         if mode == "plain" and facts["name"] not in FUSED:

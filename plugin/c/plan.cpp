@@ -1,5 +1,7 @@
 #include "plugin/c/plan.h"
 
+#include <algorithm>
+
 #include "src/ops/norm/norm_ops.h"
 
 namespace keel::plugin {
@@ -14,6 +16,14 @@ TensorType declared(const OpInfo& op, int place, const TensorType& given, const 
   check(given.dtype == stored, ErrorKind::kUsage, "[{}] {}: expected {}, as {} is, got {}", op.name,
         input_name(op, place), name_of(stored), input_name(op, 0), name_of(given.dtype));
   return {DType::kF32, given.shape};
+}
+
+// Whether the result is rounded to bf16: it is stored as x and dy are.
+bool is_narrow(const Request& request, const TensorType& result) {
+  const auto is_bf16 = [](const std::optional<TensorType>& type) {
+    return type && type->dtype == DType::kBF16;
+  };
+  return result.dtype == DType::kF32 && std::ranges::any_of(request.inputs, is_bf16);
 }
 
 // Says why no array of the type can lie at an address.
@@ -53,7 +63,9 @@ Plan::Plan(const Request& request, Backend& backend)
     if (!type) continue;
     values[std::size_t(i)] = graph_.input(input_name(op_, i), declared(op_, i, *type, backend));
   }
-  const Node& node = graph_.node(graph_.add(op_, values, attrs_from_text(op_, request.attributes)));
+  const Value result = graph_.add(op_, values, attrs_from_text(op_, request.attributes));
+  if (is_narrow(request, graph_.type(result))) graph_.narrow_result(result);
+  const Node& node = graph_.node(result);
   prepared_ = backend.prepare({graph_, node});
   check(prepared_.refusal.empty(), ErrorKind::kBackendMissing, "{}", prepared_.refusal);
   for (const TensorType& type : node.outputs) {

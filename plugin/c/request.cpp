@@ -4,12 +4,13 @@ namespace keel::plugin {
 namespace {
 
 static_assert(KEEL_F32 == int(DType::kF32) && KEEL_F64 == int(DType::kF64) &&
-              KEEL_I32 == int(DType::kI32) && KEEL_U8 == int(DType::kU8));
+              KEEL_BF16 == int(DType::kBF16) && KEEL_I32 == int(DType::kI32) &&
+              KEEL_U8 == int(DType::kU8));
 
 std::optional<TensorType> read_type(const keel_type& type, int place) {
   if (type.dtype == KEEL_ABSENT) return std::nullopt;
-  check(type.dtype == KEEL_F32 || type.dtype == KEEL_F64 || type.dtype == KEEL_I32 ||
-            type.dtype == KEEL_U8,
+  check(type.dtype == KEEL_F32 || type.dtype == KEEL_F64 || type.dtype == KEEL_BF16 ||
+            type.dtype == KEEL_I32 || type.dtype == KEEL_U8,
         ErrorKind::kUsage, "input {}: expected an element type of enum keel_dtype, got {}", place,
         type.dtype);
   check(type.rank >= 0 && type.rank <= Shape::kMaxRank, ErrorKind::kUsage,

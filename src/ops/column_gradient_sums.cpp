@@ -9,7 +9,7 @@ using Types = std::vector<TensorType>;
 
 // Throws unless the inputs at these places fit x; returns the type of `rows` kinds of sums.
 TensorType expect_sums(const InferContext& c, const ColumnSizes& sizes, int dy, std::int64_t rows) {
-  c.expect_shape(dy, "dy", c.shape(NormInput::kX));
+  expect_dy(c, dy);
   return {DType::kF64, {rows, sizes.channels}};
 }
 

@@ -27,7 +27,7 @@ std::vector<TensorType> infer(const InferContext& c) {
                                     {"r_std", attrs.r_std}}) {
     c.expect(width >= 0, name, ">= 0", fmt::format("{}", width));
   }
-  return {c.input(In::kX)};
+  return {wide_x(c)};
 }
 
 void backward(BackwardContext& c) {

@@ -45,13 +45,13 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
       if (norm.find("heads=4") != norm.npos && shape.rank() == 4) continue;  // of tokens alone
       CAPTURE(norm);
       CAPTURE(shape.text());
-      const NormBench b = bench_norm(*backend, norm, shape, 3, peer.get());
+      const NormBench b = bench_norm(*backend, norm, shape, 3, {peer.get()});
       CHECK(b.torch_refusal == "");
       CHECK(b.torch.has_value() == (b.refusal == ""));
     }
   }
   // What the script does not know is found out.
-  const NormBench b = bench_norm(*backend, "layernorm{unbiased=1}", {64, 128}, 3, peer.get());
+  const NormBench b = bench_norm(*backend, "layernorm{unbiased=1}", {64, 128}, 3, {peer.get()});
   CHECK(b.torch_refusal.starts_with("computes something else: y: "));
 }
 
@@ -69,39 +69,39 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
   const struct {
     const char* model;
     test::Settings settings;
-  } rows[] = {{"mnist_mlp", {}},
-              {"mnist_mlp", {"model.norm=batchnorm", "train.optimizer=sgd"}},
-              {"mnist_mlp", {"model.norm=powernorm", "train.optimizer=adamw"}},
-              {"mnist_cnn", {"model.norm=none"}},
-              {"mnist_cnn", {"model.architecture=B"}},
-              {"mnist_cnn", {"model.architecture=C", "model.norm=batchnorm"}},
-              {"mnist_cnn", {"model.architecture=D", "model.norm=layernorm{per_pixel=true}"}},
-              {"cifar_resnet20",
-               {"model.norm=batchnorm", "train.optimizer=sgd", "train.momentum=0.9"}},
-              {"cifar_resnet20", {"model.norm=layernorm"}},
-              {"cifar_resnet20", {"model.norm=layernorm{per_pixel=true}"}},
-              {"cifar_resnet20", {"model.norm=none"}},
-              {"cifar_vgg", {"model.norm=batchnorm"}},
-              {"cifar_vgg", {}},
-              {"deep_linear", {"model.norm=batchnorm"}},
-              {"mnist_mlp", {"train.clip=global", "train.clip_limit=0.05"}},
-              {"text_classifier", {"model.dropout=0"}},
-              {"text_classifier", {"model.dropout=0", "model.place=post", "model.norm=adanorm"}},
-              {"text_classifier", {"model.dropout=0", "model.positions=learned"}},
-              {"dependency_parser", {"model.dropout=0", "model.input_dropout=0"}},
-              {"dependency_parser",
-               {"model.dropout=0", "model.input_dropout=0", "model.norm=none", "model.layers=2",
-                "model.activation=cube"}},
-              {"translation", without_dropout()},
-              {"translation", without_dropout({"model.place=post", "model.norm=rmsnorm",
-                                               "train.optimizer=adam_fairseq"})},
-              {"translation", without_dropout({"model.embeddings=target", "model.layers=2"})},
-              {"translation", without_dropout({"model.joint=false", "model.embeddings=none"})},
-              {"char_lm", {"model.dropout=0"}},
-              {"char_lm", {"model.dropout=0", "model.norm=adanorm", "model.memory=20"}},
-              {"word_lm", {"model.dropout=0", "model.label_smoothing=0.1"}},
-              {"word_lm", {"model.dropout=0", "model.norm=batchnorm", "model.cutoffs=5,9"}},
-              {"word_lm", {"model.dropout=0", "model.attention=softmax", "model.place=post"}}};
+  } rows[] = {
+      {"mnist_mlp", {}},
+      {"mnist_mlp", {"model.norm=batchnorm", "train.optimizer=sgd"}},
+      {"mnist_mlp", {"model.norm=powernorm", "train.optimizer=adamw"}},
+      {"mnist_cnn", {"model.norm=none"}},
+      {"mnist_cnn", {"model.architecture=B"}},
+      {"mnist_cnn", {"model.architecture=C", "model.norm=batchnorm"}},
+      {"mnist_cnn", {"model.architecture=D", "model.norm=layernorm{per_pixel=true}"}},
+      {"cifar_resnet20", {"model.norm=batchnorm", "train.optimizer=sgd", "train.momentum=0.9"}},
+      {"cifar_resnet20", {"model.norm=layernorm"}},
+      {"cifar_resnet20", {"model.norm=layernorm{per_pixel=true}"}},
+      {"cifar_resnet20", {"model.norm=none"}},
+      {"cifar_vgg", {"model.norm=batchnorm"}},
+      {"cifar_vgg", {}},
+      {"deep_linear", {"model.norm=batchnorm"}},
+      {"mnist_mlp", {"train.clip=global", "train.clip_limit=0.05"}},
+      {"text_classifier", {"model.dropout=0"}},
+      {"text_classifier", {"model.dropout=0", "model.place=post", "model.norm=adanorm"}},
+      {"text_classifier", {"model.dropout=0", "model.positions=learned"}},
+      {"dependency_parser", {"model.dropout=0", "model.input_dropout=0"}},
+      {"dependency_parser",
+       {"model.dropout=0", "model.input_dropout=0", "model.norm=none", "model.layers=2",
+        "model.activation=cube"}},
+      {"translation", without_dropout()},
+      {"translation",
+       without_dropout({"model.place=post", "model.norm=rmsnorm", "train.optimizer=adam_fairseq"})},
+      {"translation", without_dropout({"model.embeddings=target", "model.layers=2"})},
+      {"translation", without_dropout({"model.joint=false", "model.embeddings=none"})},
+      {"char_lm", {"model.dropout=0"}},
+      {"char_lm", {"model.dropout=0", "model.norm=adanorm", "model.memory=20"}},
+      {"word_lm", {"model.dropout=0", "model.label_smoothing=0.1"}},
+      {"word_lm", {"model.dropout=0", "model.norm=batchnorm", "model.cutoffs=5,9"}},
+      {"word_lm", {"model.dropout=0", "model.attention=softmax", "model.place=post"}}};
   constexpr std::string_view kAttending[] = {"text_classifier", "translation", "char_lm",
                                              "word_lm"};
   for (const auto& row : rows) {
@@ -144,11 +144,11 @@ TEST_CASE("torch peer: norms composed as their formulas read are the same") {
                            "batchnorm", "groupnorm{groups=4}", "instancenorm", "weightnorm",
                            "batchrenorm", "pn_v", "powernorm", "powernorm{mode=paper}", "mabn"}) {
     CAPTURE(std::string(norm));
-    const NormBench b = bench_norm(*backend, norm, {8, 16, 20, 24}, 3, peer.get());
+    const NormBench b = bench_norm(*backend, norm, {8, 16, 20, 24}, 3, {peer.get()});
     CHECK(refusal_of(b.torch, "usual") == "");
     CHECK(refusal_of(b.torch, "plain") == "");
   }
-  const NormBench b = bench_norm(*backend, "scalenorm", {8, 16}, 3, peer.get());
+  const NormBench b = bench_norm(*backend, "scalenorm", {8, 16}, 3, {peer.get()});
   CHECK(refusal_of(b.torch, "plain") == "scalenorm is composed as its formulas read already");
 }
 

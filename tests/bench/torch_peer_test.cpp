@@ -149,7 +149,7 @@ TEST_CASE("torch peer: a norm beside it has its times, or the reason why not") {
   const auto peer = start();
   CHECK(peer->version() == "fake on cpu 2");
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  const NormBench b = bench_norm(*backend, "detachnorm", {128, 512}, 3, peer.get());
+  const NormBench b = bench_norm(*backend, "detachnorm", {128, 512}, 3, {peer.get()});
   CHECK(b.torch_refusal == "");
   REQUIRE(b.torch.has_value());
   // A quarter of a MiB is repeated four times a turn.
@@ -159,7 +159,7 @@ TEST_CASE("torch peer: a norm beside it has its times, or the reason why not") {
   CHECK(b.torch->modes[0].bodies[1].median == doctest::Approx(repeats * 3e-6));
   CHECK(b.torch->ours.median > 0);
   CHECK(b.torch->ratio() == doctest::Approx(repeats * 3e-6 / b.torch->ours.median));
-  const NormBench other = bench_norm(*backend, "layernorm_simple", {4, 8}, 3, peer.get());
+  const NormBench other = bench_norm(*backend, "layernorm_simple", {4, 8}, 3, {peer.get()});
   CHECK(other.refusal == "");
   CHECK(other.torch_refusal == "no layernorm_simple");
   CHECK_FALSE(other.torch.has_value());
@@ -171,7 +171,7 @@ TEST_CASE("torch peer: the fastest of the modes that it has is the one that coun
   const FakePython python(test::kDetachNormPeer);
   const auto peer = start({"plain", "compiled", "usual"});
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  const NormBench b = bench_norm(*backend, "detachnorm", {512, 1024}, 3, peer.get());
+  const NormBench b = bench_norm(*backend, "detachnorm", {512, 1024}, 3, {peer.get()});
   CHECK(b.torch_refusal == "compiled: no compiler");
   REQUIRE(b.torch.has_value());
   REQUIRE(b.torch->modes.size() == 3);
@@ -179,7 +179,7 @@ TEST_CASE("torch peer: the fastest of the modes that it has is the one that coun
   CHECK(b.torch->modes[1].bodies.empty());
   CHECK(b.torch->fastest().name == "usual");
   CHECK(b.torch->ratio() == doctest::Approx(3e-6 / b.torch->ours.median));
-  const NormBench other = bench_norm(*backend, "layernorm_simple", {4, 8}, 3, peer.get());
+  const NormBench other = bench_norm(*backend, "layernorm_simple", {4, 8}, 3, {peer.get()});
   CHECK(other.torch_refusal ==
         "plain: no layernorm_simple; compiled: no layernorm_simple; usual: no layernorm_simple");
   CHECK_FALSE(other.torch.has_value());

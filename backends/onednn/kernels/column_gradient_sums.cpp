@@ -39,14 +39,16 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-void centred(const Binding& b, const ColumnPlan& plan) {
+template <class T>
+void centred_of(const Binding& b, const ColumnPlan& plan) {
   const RowMask mask = b.inputs[CentredIn::kMask].as<std::uint8_t>();
-  const float* dy = b.inputs[CentredIn::kDy].as<float>();
+  const T* dy = b.inputs[CentredIn::kDy].as<T>();
   const bool has_padding = plan.sums > kPaddingDy;
   plan.blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
     slab_sums(slab, mask,
-              {b.inputs[CentredIn::kX].as<float>(), dy, b.inputs[CentredIn::kMean].as<float>(),
-               b.inputs[CentredIn::kRstd].as<float>()},
+              SavedChannels<T>{b.inputs[CentredIn::kX].as<T>(), dy,
+                               b.inputs[CentredIn::kMean].as<float>(),
+                               b.inputs[CentredIn::kRstd].as<float>()},
               sums_at(plan, {b.workspace, block, 0}, slab.first));
     if (!has_padding) return;
     slab_left_out(slab, mask, dy, plan.sum(b.workspace, block, kPaddingDy) + slab.first);
@@ -62,11 +64,12 @@ void centred(const Binding& b, const ColumnPlan& plan) {
   });
 }
 
-void uncentred(const Binding& b, const ColumnPlan& plan) {
+template <class T>
+void uncentred_of(const Binding& b, const ColumnPlan& plan) {
   const RowMask mask = b.inputs[UncentredIn::kMask].as<std::uint8_t>();
-  const UncentredGradient in{b.inputs[UncentredIn::kX].as<float>(),
-                             b.inputs[UncentredIn::kDy].as<float>(),
-                             b.inputs[UncentredIn::kRpsi].as<float>()};
+  const UncentredGradient<T> in{b.inputs[UncentredIn::kX].as<T>(),
+                                b.inputs[UncentredIn::kDy].as<T>(),
+                                b.inputs[UncentredIn::kRpsi].as<float>()};
   const bool all_rows = plan.sums > kAllDyXhat;
   const auto sum = [&](std::size_t block, std::size_t kind, const Slab& slab)
                        HWY_ATTR { return plan.sum(b.workspace, block, kind) + slab.first; };
@@ -84,6 +87,13 @@ void uncentred(const Binding& b, const ColumnPlan& plan) {
     write(UncentredSumRow::kDyXhat, 1);
     if (all_rows) write(UncentredSumRow::kAllDyXhat, kAllDyXhat);
   });
+}
+
+void centred(const Binding& b, const ColumnPlan& plan) {
+  with_elements(b.inputs[CentredIn::kX], [&]<class T>(T) HWY_ATTR { centred_of<T>(b, plan); });
+}
+void uncentred(const Binding& b, const ColumnPlan& plan) {
+  with_elements(b.inputs[UncentredIn::kX], [&]<class T>(T) HWY_ATTR { uncentred_of<T>(b, plan); });
 }
 
 }  // namespace

@@ -38,9 +38,10 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-void moments(const Binding& b, const ColumnPlan& plan) {
+template <class T>
+void moments_of(const Binding& b, const ColumnPlan& plan) {
   plan.blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    slab_moments(slab, mask_of(b), b.inputs[In::kX].as<float>(),
+    slab_moments(slab, mask_of(b), b.inputs[In::kX].as<T>(),
                  moments_at(plan, {b.workspace, block, 0}, slab.first));
   });
   plan.blocks.run_channels([&](const Slab& slab) HWY_ATTR {
@@ -51,8 +52,9 @@ void moments(const Binding& b, const ColumnPlan& plan) {
   });
 }
 
-void squares(const Binding& b, const ColumnPlan& plan) {
-  const float* x = b.inputs[In::kX].as<float>();
+template <class T>
+void squares_of(const Binding& b, const ColumnPlan& plan) {
+  const T* x = b.inputs[In::kX].as<T>();
   const auto sum = [&](std::size_t block, std::size_t kind)
                        HWY_ATTR { return plan.sum(b.workspace, block, kind); };
   plan.blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -65,6 +67,13 @@ void squares(const Binding& b, const ColumnPlan& plan) {
       add_blocks(plan, sum(0, kind), slab, row_of(b, SquareRow::kSquares + int(kind)));
     }
   });
+}
+
+void moments(const Binding& b, const ColumnPlan& plan) {
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { moments_of<T>(b, plan); });
+}
+void squares(const Binding& b, const ColumnPlan& plan) {
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { squares_of<T>(b, plan); });
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ struct NoisePlan {
   bool shifts;  // the backward only scales
 };
 
+using In = NormNoiseInput;
+
 // One run: the stream of its update and the means of every unit's noise (channels).
 struct Noise {
   PhiloxStream stream;
@@ -32,6 +34,7 @@ struct Noise {
 #include <hwy/foreach_target.h>
 
 #include "backends/onednn/simd/philox-inl.h"
+#include "backends/onednn/simd/row_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -57,30 +60,58 @@ HWY_INLINE Map draw(Part part, const NoisePlan& plan, const Noise& noise, const 
 }
 
 // Maps `count` spans of `inner` elements: span k takes lane k of the map.
-HWY_INLINE void map_spans(std::size_t count, std::size_t inner, const Map& map, const float* x,
-                          float* y) {
+template <class T>
+HWY_INLINE void map_spans(std::size_t count, std::size_t inner, const Map& map, const T* x,
+                          const ResultRows& y) {
   HWY_ALIGN float s[kLanes], m[kLanes];
   hn::Store(map.s, F(), s);
   hn::Store(map.m, F(), m);
   for (std::size_t k = 0; k < count; ++k) {
     const Floats scale = splat(s[k]), shift = splat(m[k]);
-    for_lanes(inner, [&](auto part, std::size_t e) KEEL_LOOP_BODY {
-      const std::size_t at = k * inner + e;
-      part.store(hn::MulAdd(part.load(x + at), scale, shift), y + at);
+    for_lanes(inner, [=, at = k * inner](auto part, std::size_t e) KEEL_LOOP_BODY {
+      y.put_cached(part, hn::MulAdd(part.load(x + at + e), scale, shift), at + e);
     });
   }
 }
 
-void apply(const NoisePlan& plan, const Noise& noise, std::int64_t i, const float* x, float* y) {
+// Maps sample i; x and y are those of the sample.
+template <class T>
+void map_sample(const NoisePlan& plan, const Noise& noise, std::int64_t i, const T* x,
+                const ResultRows& y) {
   const auto channels = std::size_t(plan.sizes.channels), inner = std::size_t(plan.sizes.inner);
   const SamplePlace place =
       sample_place(i, plan.attrs.positions, plan.sizes.channels, noise.first_row);
   for_lanes(channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
     const Map map = draw(part, plan, noise, place, c);
     if (inner > 1) {
-      return map_spans(std::min(kLanes, channels - c), inner, map, x + c * inner, y + c * inner);
+      return map_spans(std::min(kLanes, channels - c), inner, map, x + c * inner,
+                       y.from(c * inner));
     }
-    part.store(hn::MulAdd(part.load(x + c), map.s, map.m), y + c);
+    y.put_cached(part, hn::MulAdd(part.load(x + c), map.s, map.m), c);
+  });
+}
+
+template <class T>
+HWY_INLINE void copy_sample(const T* x, std::size_t n, const ResultRows& y) {
+  for_lanes(
+      n, [=](auto part, std::size_t i) KEEL_LOOP_BODY { y.put_cached(part, part.load(x + i), i); });
+}
+
+// Maps the samples [begin, end) that the mask keeps; the others pass as they are.
+void apply(const Binding& b, const NoisePlan& plan, const Noise& noise, std::int64_t begin,
+           std::int64_t end) {
+  const auto row = std::size_t(plan.sizes.channels * plan.sizes.inner);
+  const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
+  const bool is_in_place = b.inputs[In::kX].data == b.outputs[0].data;
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::size_t at = std::size_t(i) * row;
+      const T* x = b.inputs[In::kX].as<T>() + at;
+      const ResultRows y = ResultRows::cached(b).from(at);
+      const bool is_kept = mask == nullptr || mask[i] != 0;
+      if (is_kept) map_sample(plan, noise, i, x, y);
+      if (!is_kept && !is_in_place) copy_sample(x, row, y);
+    }
   });
 }
 
@@ -96,8 +127,6 @@ HWY_EXPORT(apply);
 
 namespace {
 
-using In = NormNoiseInput;
-
 void run(const Binding& b, const NoisePlan& plan) {
   const std::int64_t channels = plan.sizes.channels, row = channels * plan.sizes.inner;
   const std::int32_t tick = *b.inputs[In::kTick].as<std::int32_t>();
@@ -110,18 +139,11 @@ void run(const Binding& b, const NoisePlan& plan) {
   }
   const Noise noise{PhiloxStream::of(plan.attrs, tick), *b.inputs[In::kFirstRow].as<std::int32_t>(),
                     m, v};
-  const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
-  const float* x = b.inputs[In::kX].as<float>();
-  float* y = b.outputs[0].as<float>();
   const auto apply_to = HWY_DYNAMIC_DISPATCH(apply);
   const std::int64_t rows =
       std::max<std::int64_t>(1, kBlockElements / std::max<std::int64_t>(1, row));
   parallel_range(plan.sizes.outer, rows, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const bool is_kept = mask == nullptr || mask[i] != 0;
-      if (is_kept) apply_to(plan, noise, i, x + i * row, y + i * row);
-      if (!is_kept && x != y) std::copy_n(x + i * row, row, y + i * row);
-    }
+    apply_to(b, plan, noise, begin, end);
   });
 }
 

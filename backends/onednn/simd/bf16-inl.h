@@ -1,5 +1,5 @@
-// Registers of bf16: rounding, widening, and the pairs that products of bf16 take, compiled once
-// per instruction set.
+// Rows of bf16: rounding, and the pairs that products of bf16 take, compiled once per instruction
+// set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_BF16_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_BF16_INL_H_
@@ -10,36 +10,14 @@
 #include <cstring>
 
 #include "backends/onednn/narrow_product.h"
+#include "backends/onednn/simd/rounded-inl.h"
 #include "backends/onednn/simd/small_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-using Half = hn::Rebind<std::uint16_t, U>;  // as many as a register has floats
-
-// The bits of each number rounded to bf16, in the lower half of its lane. The sum carries into the
-// upper half where the lower one is above a half, or is a half and the upper half odd.
-HWY_INLINE Words rounded_bits(Floats v) {
-  const Words bits = hn::BitCast(U(), v);
-  const Words odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(U(), 1));
-  const Words rounded = hn::Add(bits, hn::Add(odd, hn::Set(U(), 0x7fff)));
-  const Words quiet = hn::Or(bits, hn::Set(U(), 0x400000));
-  return hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(U(), hn::IsNaN(v)), quiet, rounded));
-}
-
-HWY_INLINE void store_bits(Words bits, BF16* to) {
-  hn::StoreU(hn::DemoteTo(Half(), hn::BitCast(Bits(), bits)), Half(),
-             reinterpret_cast<std::uint16_t*>(to));
-}
-
-// The bits of a register of bf16, each in the lower half of its lane.
-HWY_INLINE Words load_bits(const BF16* from) {
-  return hn::PromoteTo(U(), hn::LoadU(Half(), reinterpret_cast<const std::uint16_t*>(from)));
-}
 HWY_INLINE Words load_bits(const float* from) { return rounded_bits(hn::LoadU(F(), from)); }
-
-HWY_INLINE Floats widened(Words bits) { return hn::BitCast(F(), hn::ShiftLeft<16>(bits)); }
 
 // Two terms of a row as they lie in memory.
 HWY_INLINE Pair pair_at(const BF16* at) {
@@ -50,14 +28,6 @@ HWY_INLINE Pair pair_at(const BF16* at) {
 
 HWY_INLINE Pair bits_of(BF16 number) { return number.bits(); }
 HWY_INLINE Pair bits_of(float number) { return bf16_bits(number); }
-
-// Stores numbers rounded to bf16: a whole register, or its first lanes.
-HWY_INLINE void store_rounded(Whole, Floats v, BF16* to) { store_bits(rounded_bits(v), to); }
-HWY_INLINE void store_rounded(First part, Floats v, BF16* to) {
-  BF16 all[kLanes];
-  store_bits(rounded_bits(v), all);
-  std::copy_n(all, part.count(), to);
-}
 
 HWY_INLINE void round_row(const float* from, BF16* to, std::size_t n) {
   const std::size_t whole = n / kLanes * kLanes;

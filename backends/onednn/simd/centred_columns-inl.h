@@ -14,12 +14,15 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
 // y = (x - mean) * scale + shift; all except x are (channels).
+template <class T>
 struct CentredForward {
-  const float *x, *mean, *scale, *shift;
+  const T* x;
+  const float *mean, *scale, *shift;
 };
 
 // Writes the part of y that belongs to a slab; y is a whole tensor.
-HWY_INLINE void write_centred(const Slab& slab, const CentredForward& in, const ResultRows& y) {
+template <class T>
+HWY_INLINE void write_centred(const Slab& slab, const CentredForward<T>& in, const ResultRows& y) {
   struct Constants {
     Floats mean, scale, shift;
   };
@@ -45,13 +48,16 @@ struct CentredChannels {
 };
 
 // dx = scale * (dy - mean_dy - xhat * slope); all except x and dy are (channels).
+template <class T>
 struct CentredBackward {
   CentredChannels channels;
-  const float *x, *dy, *scale, *mean_dy, *slope;
+  const T *x, *dy;
+  const float *scale, *mean_dy, *slope;
 };
 
 // Writes dx of a slab, and 0 in the rows left out. dx may be dy.
-HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const CentredBackward& in,
+template <class T>
+HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const CentredBackward<T>& in,
                                        const ResultRows& dx) {
   struct Constants {
     Standardize xhat;
@@ -67,7 +73,7 @@ HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const Cen
     to.put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
   };
   for_slab(slab, at, body, &dx);
-  clear_left_out(slab, mask, dx.data);
+  clear_left_out(slab, mask, dx);
 }
 
 }  // namespace HWY_NAMESPACE

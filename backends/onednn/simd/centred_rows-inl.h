@@ -23,12 +23,12 @@ struct CentredRows {
 };
 
 // Saves mean and rstd of kRows rows from `row` on and calls write_row(row, xhat) for each.
-template <std::size_t kRows, class WriteRow>
+template <class T, std::size_t kRows, class WriteRow>
 HWY_INLINE void standardize_rows(const CentredRows& of, std::size_t row,
                                  const WriteRow& write_row) {
   const std::size_t width = of.width;
   const double count = variance_count(std::int64_t(width), of.statistic.unbiased);
-  const float* x = of.b.inputs[NormInput::kX].as<float>() + row * width;
+  const T* x = of.b.inputs[NormInput::kX].as<T>() + row * width;
   float* means = of.b.outputs[CentredOutput::kMean].as<float>() + row;
   float* rstds = of.b.outputs[CentredOutput::kRstd].as<float>() + row;
   float centres[kRows];
@@ -49,23 +49,23 @@ HWY_INLINE void standardize_rows(const CentredRows& of, std::size_t row,
     write_row(row + k, standardize_row(means[k], low[k], rstds[k]));
   }
 }
-template <class WriteRow>
+template <class T, class WriteRow>
 HWY_INLINE void standardize_rows(const CentredRows& of, const RowRange& range,
                                  const WriteRow& write_row) {
   for_row_groups(range, [&](auto rows, std::size_t row)
-                            HWY_ATTR { standardize_rows<rows()>(of, row, write_row); });
+                            HWY_ATTR { standardize_rows<T, rows()>(of, row, write_row); });
 }
 
 // Writes a range of rows of y = finish(xhat, part, i), i being the place of a register in its row.
-template <class Finish>
+template <class T, class Finish>
 HWY_INLINE void write_centred(const Binding& b, const NormStatistic& statistic,
                               const RowRange& range, const Finish& finish) {
   const CentredRows rows{b, statistic, range.width, ResultRows(b, range.width)};
-  const float* const x = b.inputs[NormInput::kX].as<float>();
-  standardize_rows(rows, range, [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
-    for_lanes(range.width, [=, &finish, y = rows.y, at = row * range.width](
-                               auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, finish(xhat(part.load(x + at + i)), part, i), at + i);
+  const T* const x = b.inputs[NormInput::kX].as<T>();
+  standardize_rows<T>(rows, range, [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
+    const std::size_t at = row * range.width;
+    write_row(rows.y, at, range.width, [=, &finish](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return finish(xhat(part.load(x + at + i)), part, i);
     });
   });
 }

@@ -20,16 +20,19 @@ struct ChannelSums {
 };
 
 // The inputs of a backward: tensors x and dy, and the saved mean and rstd (channels).
+template <class T>
 struct SavedChannels {
-  const float *x, *dy, *mean, *rstd;
+  const T *x, *dy;
+  const float *mean, *rstd;
 };
 
 // The sums of a strip of columns, for sum_strip. `saved` holds x and dy as whole tensors, but mean
 // and rstd of these channels only.
+template <class T>
 struct StripGradient {
   static constexpr std::size_t kKinds = 3;
   enum : std::size_t { kXhat, kDy, kDyXhat };
-  const SavedChannels& saved;
+  const SavedChannels<T>& saved;
   const ChannelSums& into;
   bool is_first;  // true when there are no earlier sums to add to
 
@@ -56,33 +59,36 @@ struct StripGradient {
 };
 
 // Adds the terms of channel c from the row of spans at `row`.
-HWY_INLINE void add_span(const SavedChannels& saved, const Slab& slab, std::size_t row,
+template <class T>
+HWY_INLINE void add_span(const SavedChannels<T>& saved, const Slab& slab, std::size_t row,
                          std::size_t c, const ChannelSums& sums) {
   const std::size_t first = row + c * slab.inner;
-  const RowSums span =
-      row_sums({saved.x + first, saved.dy + first, saved.mean[c], saved.rstd[c], slab.inner},
-               {nullptr, nullptr});
+  const RowSums span = row_sums(
+      SavedRow<T>{saved.x + first, saved.dy + first, saved.mean[c], saved.rstd[c], slab.inner},
+      {nullptr, nullptr});
   sums.xhat[c] += span.xhat;
   sums.dy[c] += span.g;
   sums.dy_xhat[c] += span.g_xhat;
 }
 
 // Sums the columns of a slab of tokens over the kept rows; false if no row is kept.
-HWY_INLINE bool column_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
+template <class T>
+HWY_INLINE bool column_sums(const Slab& slab, RowMask mask, const SavedChannels<T>& saved,
                             const ChannelSums& sums) {
   bool is_first = true;
   for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-    sum_strip(strip, slab.channels, StripGradient{saved, sums, is_first});
+    sum_strip(strip, slab.channels, StripGradient<T>{saved, sums, is_first});
     is_first = false;
   });
   return !is_first;
 }
 
 // Sums a slab over the rows that are kept.
-HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
+template <class T>
+HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels<T>& saved,
                           const ChannelSums& sums) {
-  const SavedChannels from_first{saved.x, saved.dy, saved.mean + slab.first,
-                                 saved.rstd + slab.first};
+  const SavedChannels<T> from_first{saved.x, saved.dy, saved.mean + slab.first,
+                                    saved.rstd + slab.first};
   if (slab.inner == 1 && column_sums(slab, mask, from_first, sums)) return;
   for (double* sum : {sums.xhat, sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
   if (has_short_spans(slab)) {
@@ -91,7 +97,8 @@ HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels& s
       HWY_ALIGN double xhat[kSpanStride], dy[kSpanStride], dy_xhat[kSpanStride];
       spread(columns, from_first.mean, mean);
       spread(columns, from_first.rstd, rstd);
-      if (!column_sums(columns.slab, mask, {saved.x, saved.dy, mean, rstd}, {xhat, dy, dy_xhat})) {
+      if (!column_sums(columns.slab, mask, SavedChannels<T>{saved.x, saved.dy, mean, rstd},
+                       {xhat, dy, dy_xhat})) {
         return;
       }
       add_spans(columns, xhat, sums.xhat);

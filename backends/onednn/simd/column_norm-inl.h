@@ -32,8 +32,8 @@ struct StripMoments {
 };
 
 // Does for a register of columns what row_moments_in_double does for a row.
-template <class Part>
-HWY_NOINLINE StripMoments strip_moments_in_double(Part part, const float* x, const Strip& strip) {
+template <class Part, class T>
+HWY_NOINLINE StripMoments strip_moments_in_double(Part part, const T* x, const Strip& strip) {
   const WideDoubles per_row = WideDoubles::all(1 / static_cast<double>(strip.rows));
   const auto value = [&](std::size_t row) KEEL_LOOP_BODY {
     return WideDoubles::of(part.load(x + strip.offsets[row]));
@@ -72,8 +72,8 @@ HWY_INLINE void merge(const ChannelMoments& into, std::size_t c, const MergeWeig
 }
 
 // The centre for a register of columns of a strip: the mean of its first rows.
-template <class Part>
-HWY_INLINE Floats strip_centre(Part part, const float* x, const Strip& strip) {
+template <class Part, class T>
+HWY_INLINE Floats strip_centre(Part part, const T* x, const Strip& strip) {
   const std::size_t rows = std::min(strip.rows, Strip::kMostRows / 2);
   const Floats first = part.load(x + strip.offsets[0]);
   Floats sum = zero();
@@ -87,11 +87,12 @@ HWY_INLINE Floats strip_centre(Part part, const float* x, const Strip& strip) {
 // before it. There are at least as many such rows as in the strip; in the first strip it is half of
 // its own rows. If that mean is far off, the cancellation is thus at most as large as the term that
 // the distance between the means adds to the merged sum. For sum_strip.
+template <class T>
 struct StripDeviations {
   static constexpr std::size_t kKinds = 2;
   enum : std::size_t { kDeviation, kSquare };
   const Strip& strip;
-  const float* x;
+  const T* x;
   double seen;  // rows in `moments`
   ChannelMoments moments;
   MergeWeights weights{seen, static_cast<double>(strip.rows)};
@@ -123,11 +124,12 @@ struct StripDeviations {
 };
 
 // Computes the moments of the columns of a slab of tokens; returns the number of kept rows.
-HWY_INLINE double column_moments(const Slab& slab, RowMask mask, const float* x,
+template <class T>
+HWY_INLINE double column_moments(const Slab& slab, RowMask mask, const T* x,
                                  const ChannelMoments& moments) {
   double seen = 0;
   for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-    sum_strip(strip, slab.channels, StripDeviations{strip, x, seen, moments});
+    sum_strip(strip, slab.channels, StripDeviations<T>{strip, x, seen, moments});
     seen += static_cast<double>(strip.rows);
   });
   return seen;
@@ -152,7 +154,8 @@ HWY_INLINE void merge_columns(const SpanColumns& columns, double rows, const Cha
 }
 
 // Computes moments of a slab's channels over the kept rows; x is the whole tensor.
-HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
+template <class T>
+HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const T* x,
                              const ChannelMoments& moments) {
   if (slab.inner == 1 && column_moments(slab, mask, x, moments) > 0) return;
   std::fill_n(moments.mean, slab.channels, 0.0);
@@ -169,7 +172,7 @@ HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
     for (std::size_t row = 0; row < strip.rows; ++row) {
       const MergeWeights weights(seen, static_cast<double>(slab.inner));
       for (std::size_t c = 0; c < slab.channels; ++c) {
-        const float* span = x + strip.offsets[row] + c * slab.inner;
+        const T* span = x + strip.offsets[row] + c * slab.inner;
         merge(moments, c, weights, row_moments(span, slab.inner, row_centre(span, slab.inner)));
       }
       seen += static_cast<double>(slab.inner);

@@ -90,7 +90,8 @@ HWY_INLINE void take_gradient_sums(const ColumnPlan& plan, const SumPlace& at,
 }
 
 // Sums dy over the rows of a slab that the mask leaves out.
-HWY_INLINE void slab_left_out(const Slab& slab, RowMask mask, const float* dy, double* sums) {
+template <class T>
+HWY_INLINE void slab_left_out(const Slab& slab, RowMask mask, const T* dy, double* sums) {
   std::fill_n(sums, slab.channels, 0.0);
   for_left_out(slab, mask, [&](std::size_t at) HWY_ATTR {
     for_lanes(slab.channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {

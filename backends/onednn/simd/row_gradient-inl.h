@@ -25,8 +25,9 @@ struct RowGradient {
 };
 
 // The inputs of the backward of one row: x, dy (n) and the statistics that the forward saved.
+template <class T>
 struct SavedRow {
-  const float *x, *dy;
+  const T *x, *dy;
   float mean, rstd;
   std::size_t n;
 };
@@ -36,7 +37,8 @@ struct RowSums {
   double xhat, g, g_xhat;
 };
 
-HWY_INLINE RowSums row_sums(const SavedRow& row, const RowAffine& affine) {
+template <class T>
+HWY_INLINE RowSums row_sums(const SavedRow<T>& row, const RowAffine& affine) {
   ChainedSum xhats, gs, products;
   const Floats mean = splat(row.mean), rstd = splat(row.rstd);
   for_runs(
@@ -58,7 +60,9 @@ HWY_INLINE RowSums row_sums(const SavedRow& row, const RowAffine& affine) {
 
 // slope = slope_factor * mean(g * xhat). The sum of xhat would be 0 but for the rounding error of
 // the saved mean; the correction removes this error.
-HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowSums& sums, double slope_factor) {
+template <class T>
+HWY_INLINE RowGradient row_gradient(const SavedRow<T>& row, const RowSums& sums,
+                                    double slope_factor) {
   const double count = static_cast<double>(row.n), low = sums.xhat / count;
   const double slope = slope_factor * (sums.g_xhat - low * sums.g) / count;
   return {{splat(row.mean), splat(row.rstd), splat(static_cast<float>(low))},
@@ -66,44 +70,57 @@ HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowSums& sums, do
           splat(static_cast<float>(slope))};
 }
 
-HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine,
+template <class T>
+HWY_INLINE RowGradient row_gradient(const SavedRow<T>& row, const RowAffine& affine,
                                     double slope_factor) {
   return row_gradient(row, row_sums(row, affine), slope_factor);
 }
 
 // A group of neighbouring rows, or some of their columns.
+template <class T>
 struct GradientRows {
-  const float *x, *dy;
-  float* dx;  // may be dy
+  const T *x, *dy;
+  ResultRows dx;  // may be dy
   std::size_t width;
-  std::size_t skip = 0;   // columns of a row that are skipped
-  bool streamed = false;  // whether dx is streamed (see is_streamed)
+  std::size_t skip = 0;  // columns of a row that are skipped
 };
 
 // Makes a group of whole rows from element `first` on.
-HWY_INLINE GradientRows gradient_rows(const float* x, const float* dy, const ResultRows& dx,
-                                      std::size_t first, std::size_t width) {
-  return {.x = x + first,
-          .dy = dy + first,
-          .dx = dx.data + first,
-          .width = width,
-          .streamed = dx.streamed};
+template <class T>
+HWY_INLINE GradientRows<T> gradient_rows(const T* x, const T* dy, const ResultRows& dx,
+                                         std::size_t first, std::size_t width) {
+  return {.x = x + first, .dy = dy + first, .dx = dx.from(first), .width = width};
 }
 
-// The number of registers that hold a cache line. Stores past the caches write whole lines, row by
-// row, because each half of a line that is left half filled is sent to memory separately.
-inline constexpr std::size_t kLineRegisters = kLanes >= 16 || kLanes < 4 ? 1 : 16 / kLanes;
+// How write_gradients stores registers of dx.
+struct PutCached {
+  template <class Part>
+  HWY_INLINE void operator()(const ResultRows& dx, Part part, Floats v, std::size_t at) const {
+    dx.put_cached(part, v, at);
+  }
+};
+// Stores past the caches (see is_streamed) write whole lines, row by row, because each half of a
+// line that is left half filled is sent to memory separately.
+template <bool kNarrow>
+struct PutInLines {
+  static constexpr std::size_t kElements = 64 / (kNarrow ? sizeof(BF16) : sizeof(float));
+  static constexpr std::size_t kRegisters =
+      kLanes < 4 || kLanes > kElements ? 1 : kElements / kLanes;
+  HWY_INLINE void operator()(const ResultRows& dx, Whole, Floats v, std::size_t at) const {
+    dx.stream<kNarrow>(v, at);
+  }
+};
 
 // Writes dx of a group of rows and adds their share of dgain and dbias, unless these are null. Each
 // row has an object with xhat(x) and dx(g, xhat), such as RowGradient. Objects are passed by value:
 // one of several objects in memory would be loaded anew after every store.
-template <class... Gradient>
-HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affine, float* dgain,
+template <class T, class... Gradient>
+HWY_INLINE void write_gradients(const GradientRows<T>& rows, const RowAffine& affine, float* dgain,
                                 float* dbias, const Gradient... of_row) {
-  const float *x = rows.x, *dy = rows.dy;
-  float* dx = rows.dx;
-  const auto write_columns = [=, step = rows.width + rows.skip, streamed = rows.streamed](
-                                 auto registers, auto part, std::size_t i) KEEL_LOOP_BODY {
+  const T *x = rows.x, *dy = rows.dy;
+  const auto write_columns = [=, dx = rows.dx, step = rows.width + rows.skip](
+                                 auto registers, auto part, std::size_t i,
+                                 const auto& put) KEEL_LOOP_BODY {
     constexpr std::size_t kCount = registers();
     Floats gain[kCount], dgains[kCount], dbiases[kCount];
     unrolled<kCount>([&](std::size_t k) KEEL_LOOP_BODY {
@@ -115,7 +132,7 @@ HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affin
       unrolled<kCount>([&](std::size_t k) KEEL_LOOP_BODY {
         const std::size_t e = at + k * kLanes;
         const Floats dy_e = part.load(dy + e), xhat = gradient.xhat(part.load(x + e));
-        write(part, gradient.dx(hn::Mul(dy_e, gain[k]), xhat), dx + e, streamed);
+        put(dx, part, gradient.dx(hn::Mul(dy_e, gain[k]), xhat), e);
         dgains[k] = hn::MulAdd(dy_e, xhat, dgains[k]);
         dbiases[k] = hn::Add(dbiases[k], dy_e);
       });
@@ -129,21 +146,22 @@ HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affin
       part.store(hn::Add(part.load(bias_sum), dbiases[k]), bias_sum);
     });
   };
-  if (rows.streamed) {  // writes whole lines: see is_streamed
-    constexpr std::size_t kLine = kLineRegisters * kLanes;
-    for (std::size_t i = 0; i < rows.width; i += kLine) {
-      write_columns(Rows<kLineRegisters>{}, Whole{}, i);
+  const auto write_lines = [&](auto put) KEEL_LOOP_BODY {
+    for (std::size_t i = 0; i < rows.width; i += put.kRegisters * kLanes) {
+      write_columns(Rows<put.kRegisters>{}, Whole{}, i, put);
     }
-    return;
+  };
+  if (rows.dx.streamed()) {
+    return rows.dx.is_narrow() ? write_lines(PutInLines<true>{}) : write_lines(PutInLines<false>{});
   }
-  for_lanes(rows.width,
-            [=](auto part, std::size_t i) KEEL_LOOP_BODY { write_columns(Rows<1>{}, part, i); });
+  for_lanes(rows.width, [=](auto part, std::size_t i)
+                            KEEL_LOOP_BODY { write_columns(Rows<1>{}, part, i, PutCached{}); });
 }
 
 // The same; dgain and dbias are added to sums 0 and 1, unless sums is null.
-template <class... Gradient>
-HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affine, BlockSums* sums,
-                                const Gradient... of_row) {
+template <class T, class... Gradient>
+HWY_INLINE void write_gradients(const GradientRows<T>& rows, const RowAffine& affine,
+                                BlockSums* sums, const Gradient... of_row) {
   write_gradients(rows, affine, sums ? sums->run(0) : nullptr, sums ? sums->run(1) : nullptr,
                   of_row...);
   if (sums) sums->end_addition();

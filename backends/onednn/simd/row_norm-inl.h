@@ -13,7 +13,7 @@
 #include <type_traits>
 
 #include "backends/onednn/row_blocks.h"
-#include "backends/onednn/simd/vec.h"
+#include "backends/onednn/simd/rounded-inl.h"
 #include "backends/onednn/streaming.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,33 +42,102 @@ HWY_INLINE void for_row_groups(const RowRange& range, const Body& body) {
 inline constexpr std::size_t kAhead = 2 * 1024;
 
 // Prefetches a row that will be read or written soon; it may lie after the last row.
-HWY_INLINE void prefetch_row(const float* p, std::size_t n) {
-  constexpr std::size_t kCacheLine = 16;
+template <class T>
+HWY_INLINE void prefetch_row(const T* p, std::size_t n) {
+  constexpr std::size_t kCacheLine = 64 / sizeof(T);
   for (std::size_t i = 0; i < n; i += kCacheLine) hwy::Prefetch(p + i);
 }
 
-// Stores one register of a result, past the caches if the result is streamed (see is_streamed).
-HWY_INLINE void write(Whole, Floats v, float* p, bool streamed) {
-  streamed ? hn::Stream(v, F(), p) : hn::StoreU(v, F(), p);
+// Calls body(T{}) with the element type of x, which is float or BF16: a kernel is compiled for both
+// and otherwise the same.
+template <class Body>
+HWY_INLINE void with_elements(const TensorRef& x, const Body& body) {
+  x.type.dtype == DType::kBF16 ? body(BF16{}) : body(float{});
 }
-HWY_INLINE void write(First part, Floats v, float* p, bool) { part.store(v, p); }
 
-// The rows of a node's first result, to which a norm is written.
-struct ResultRows {
-  float* data;
-  bool streamed;
-
+// The rows of a node's first result, to which a norm is written: in float32 or rounded to bf16,
+// through the caches or past them (see is_streamed).
+class ResultRows {
+ public:
   HWY_INLINE ResultRows(const Binding& b, std::size_t width)
-      : data(b.outputs.front().as<float>()), streamed(is_streamed(b, width)) {}
+      : data_(b.outputs.front().data),
+        is_narrow_(b.outputs.front().type.dtype == DType::kBF16),
+        streamed_(is_streamed(b, width)) {}
+  // A result that stays in the caches, whatever its size.
+  static HWY_INLINE ResultRows cached(const Binding& b) {
+    ResultRows rows(b, 0);
+    rows.streamed_ = false;
+    return rows;
+  }
+  // The same from element `at` on.
+  HWY_INLINE ResultRows from(std::size_t at) const {
+    ResultRows rest = *this;
+    rest.data_ = is_narrow_ ? static_cast<void*>(narrow() + at) : floats() + at;
+    return rest;
+  }
+  // The address of the usual result, float32 through the caches; null for any other.
+  HWY_INLINE float* plain() const { return is_narrow_ || streamed_ ? nullptr : floats(); }
+  HWY_INLINE bool streamed() const { return streamed_; }
+  HWY_INLINE bool is_narrow() const { return is_narrow_; }
   // Prefetches n elements that will be written soon.
   HWY_INLINE void prefetch(std::size_t at, std::size_t n) const {
-    if (!streamed) prefetch_row(data + at, n);
+    if (streamed_) return;
+    is_narrow_ ? prefetch_row(narrow() + at, n) : prefetch_row(floats() + at, n);
   }
+  // Stores one register.
+  HWY_INLINE void put(Whole part, Floats v, std::size_t at) const {
+    if (!streamed_) return put_cached(part, v, at);
+    is_narrow_ ? stream<true>(v, at) : stream<false>(v, at);
+  }
+  HWY_INLINE void put(First part, Floats v, std::size_t at) const { put_cached(part, v, at); }
+  // Stores one register of a result that is not streamed.
   template <class Part>
-  HWY_INLINE void put(Part part, Floats v, std::size_t at) const {
-    write(part, v, data + at, streamed);
+  HWY_INLINE void put_cached(Part part, Floats v, std::size_t at) const {
+    is_narrow_ ? store_rounded(part, v, narrow() + at) : part.store(v, floats() + at);
   }
+  // Stores one register of a result that is streamed, and narrow or not.
+  template <bool kNarrow>
+  HWY_INLINE void stream(Floats v, std::size_t at) const {
+    kNarrow ? stream_rounded(v, narrow() + at) : hn::Stream(v, F(), floats() + at);
+  }
+
+  // Writes n zeros.
+  void clear(std::size_t at, std::size_t n) const {
+    if (is_narrow_) {
+      std::fill_n(narrow() + at, n, BF16(0.0f));
+    } else {
+      std::fill_n(floats() + at, n, 0.0f);
+    }
+  }
+  // Writes the n elements from `from` on.
+  void copy(const float* from, std::size_t n, std::size_t at) const {
+    if (is_narrow_) {
+      std::transform(from, from + n, narrow() + at, [](float v) { return BF16(v); });
+    } else {
+      std::copy_n(from, n, floats() + at);
+    }
+  }
+
+ private:
+  HWY_INLINE float* floats() const { return static_cast<float*>(data_); }
+  HWY_INLINE BF16* narrow() const { return static_cast<BF16*>(data_); }
+
+  void* data_;
+  bool is_narrow_, streamed_;
 };
+
+// Writes n elements of a result from `at` on: value(part, i) is the register at i. The usual result
+// has a loop of its own, for asking at every register where to store it takes a fourth of the time
+// of a row in L1.
+template <class Value>
+HWY_INLINE void write_row(const ResultRows& y, std::size_t at, std::size_t n, const Value value) {
+  if (float* const to = y.plain()) {
+    return for_lanes(n, [=](auto part, std::size_t i)
+                            KEEL_LOOP_BODY { part.store(value(part, i), to + at + i); });
+  }
+  for_lanes(n, [=, to = y.from(at)](auto part, std::size_t i)
+                   KEEL_LOOP_BODY { to.put(part, value(part, i), i); });
+}
 
 // The number of independent sums in a loop over a row, so that additions need not wait.
 inline constexpr int kChains = 4;
@@ -129,20 +198,23 @@ struct RowMoments {
 // to about float precision, relative to its first element, so that a constant row has exactly its
 // value. The centre is at most one standard deviation from the mean of the row, so the correction
 // of the squares in row_moments cancels at most as much as remains.
-HWY_INLINE float row_centre(const float* x, std::size_t n) {
+template <class T>
+HWY_INLINE float row_centre(const T* x, std::size_t n) {
   const std::size_t half = std::min(n, (n / 2 + kLanes) / kLanes * kLanes);
   ChainedSum offsets;
-  const Floats first = splat(x[0]);
+  const float x0 = x[0];
+  const Floats first = splat(x0);
   for_runs(
       half,
       [&](auto part, std::size_t i, int chain)
           KEEL_LOOP_BODY { offsets.add(chain, part.only(hn::Sub(part.load(x + i), first))); },
       [&]() KEEL_LOOP_BODY { offsets.end_run(); });
-  return static_cast<float>(x[0] + offsets.total() * (1 / static_cast<double>(half)));
+  return static_cast<float>(x0 + offsets.total() * (1 / static_cast<double>(half)));
 }
 
 // Computes in double throughout, for rows whose squares leave the range of a float.
-HWY_NOINLINE inline RowMoments row_moments_in_double(const float* x, std::size_t n) {
+template <class T>
+HWY_NOINLINE RowMoments row_moments_in_double(const T* x, std::size_t n) {
   DoubleSum sum, squares;
   for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY { sum.add(part.load(x + i)); });
   const double mean = sum.total() / static_cast<double>(n);
@@ -159,7 +231,8 @@ HWY_NOINLINE inline RowMoments row_moments_in_double(const float* x, std::size_t
 inline constexpr double kLeastSquares = 0x1p-100;
 
 // The second pass: sums deviations from the centre; their own mean corrects both results.
-HWY_INLINE RowMoments row_moments(const float* x, std::size_t n, float centre) {
+template <class T>
+HWY_INLINE RowMoments row_moments(const T* x, std::size_t n, float centre) {
   ChainedSum deviations, squares;
   for_runs(
       n,

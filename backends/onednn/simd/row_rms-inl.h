@@ -14,7 +14,8 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
 // Sums in double throughout, for rows whose squares leave the range of a float.
-HWY_NOINLINE inline double row_squares_in_double(const float* x, std::size_t n) {
+template <class T>
+HWY_NOINLINE double row_squares_in_double(const T* x, std::size_t n) {
   DoubleSum squares;
   for_lanes(n, [&](auto part, std::size_t i)
                    KEEL_LOOP_BODY { squares.add_product(part.load(x + i), part.load(x + i)); });
@@ -22,7 +23,8 @@ HWY_NOINLINE inline double row_squares_in_double(const float* x, std::size_t n) 
 }
 
 // sum of x^2
-HWY_INLINE double row_squares(const float* x, std::size_t n) {
+template <class T>
+HWY_INLINE double row_squares(const T* x, std::size_t n) {
   ChainedSum squares;
   for_runs(
       n,
@@ -36,7 +38,8 @@ HWY_INLINE double row_squares(const float* x, std::size_t n) {
 }
 
 // sum of dy * gain * x * factor
-HWY_INLINE double row_products(const float* x, const float* dy, std::size_t n, float factor,
+template <class T>
+HWY_INLINE double row_products(const T* x, const T* dy, std::size_t n, float factor,
                                const RowAffine& affine) {
   ChainedSum products;
   for_runs(

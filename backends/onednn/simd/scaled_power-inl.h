@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "backends/onednn/kernels/norm/power_norm_plan.h"
 #include "backends/onednn/simd/row_rms-inl.h"
 #include "backends/onednn/simd/uncentred_columns-inl.h"
 
@@ -27,9 +28,6 @@ template <std::size_t kRows>
 struct Group {
   std::size_t column, width, at[kRows], number[kRows];
 };
-
-// The maximum number of elements in the buffer for dz of a group.
-inline constexpr std::size_t kGroupRoom = 4 * 1024;
 
 // Calls body(group) for all groups of kRows rows of a strip, beginning at its row `first`.
 template <std::size_t kRows, class Body>
@@ -60,7 +58,10 @@ HWY_INLINE void for_groups(const Strip& strip, std::size_t stride, const RowGrou
 }
 
 // Prefetches into L2, because L1 is full of the current rows.
-HWY_INLINE void prefetch_ahead(const float* p) { __builtin_prefetch(p + kAhead, 0, 2); }
+template <class T>
+HWY_INLINE void prefetch_ahead(const T* p) {
+  __builtin_prefetch(p + kAhead, 0, 2);
+}
 
 template <std::size_t kRows>
 HWY_INLINE void prefetch(const Group<kRows>& of, const ResultRows& y) {
@@ -78,21 +79,24 @@ struct OptionalColumns {
 };
 
 // Returns rrms = 1 / sqrt(mean(x^2) + eps) of a group.
-HWY_INLINE float scale_of_group(const float* x, std::size_t width, double eps) {
+template <class T>
+HWY_INLINE float scale_of_group(const T* x, std::size_t width, double eps) {
   return static_cast<float>(1 /
                             std::sqrt(row_squares(x, width) / static_cast<double>(width) + eps));
 }
 
 // y = z * rpsi * gain + bias; rrms is (rows, groups), all others except x are (channels).
+template <class T>
 struct ScaledForward {
-  const float *x, *rrms, *rpsi;
+  const T* x;
+  const float *rrms, *rpsi;
   OptionalColumns gain, bias;
   ResultRows y;
 };
 
 // Adds z^2 to `squares` (channels). If kWrites, also writes y.
-template <bool kWrites, std::size_t kRows>
-HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledForward& in, float* squares) {
+template <bool kWrites, std::size_t kRows, class T>
+HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledForward<T>& in, float* squares) {
   for_lanes(of.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = of.column + i;
     const Floats rpsi = part.load(in.rpsi + c), gain = in.gain.load(part, c);
@@ -109,16 +113,18 @@ HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledForward& in, flo
 }
 
 // A strip of scaled rows.
+template <class T>
 struct ScaledStrip {
   const Strip& strip;
   std::size_t stride;
   const RowGroups& sizes;
-  const ScaledForward& in;
+  const ScaledForward<T>& in;
 };
 
 // Adds the squares of columns [first, last), in double.
-HWY_NOINLINE inline void add_squares_in_double(const ScaledStrip& of, std::size_t first,
-                                               std::size_t last, double* totals) {
+template <class T>
+HWY_NOINLINE void add_squares_in_double(const ScaledStrip<T>& of, std::size_t first,
+                                        std::size_t last, double* totals) {
   for (std::size_t row = 0; row < of.strip.rows; ++row) {
     const std::size_t offset = of.strip.offsets[row];
     const float* const rrms = of.in.rrms + offset / of.stride * of.sizes.groups;
@@ -131,7 +137,8 @@ HWY_NOINLINE inline void add_squares_in_double(const ScaledStrip& of, std::size_
 
 // Adds the sums of a strip's squares to totals (channels). Squares that leave the range of a float
 // are summed again in double.
-HWY_INLINE void add_squares(const ScaledStrip& of, const float* squares, double* totals) {
+template <class T>
+HWY_INLINE void add_squares(const ScaledStrip<T>& of, const float* squares, double* totals) {
   const std::size_t channels = of.sizes.groups * of.sizes.width;
   for_lanes(channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
     const Floats sum = part.load(squares + c);
@@ -142,15 +149,17 @@ HWY_INLINE void add_squares(const ScaledStrip& of, const float* squares, double*
 
 // dx = rrms * (dz - z * mean(dz * z)), dz = rdx * (dy * gain - xhat * slope), xhat = z * rpsi; rrms
 // is (rows, groups), all others except x and dy are (channels). dx may be dy.
+template <class T>
 struct ScaledBackward {
-  const float *x, *dy, *rrms, *rpsi, *rdx;
+  const T *x, *dy;
+  const float *rrms, *rpsi, *rdx;
   OptionalColumns slope, gain;
   ResultRows dx;
 };
 
 // Adds dy and dy * xhat to sums (channels). If kWrites, also keeps dz and the sum of dz * z.
-template <bool kWrites, std::size_t kRows>
-HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward& in,
+template <bool kWrites, std::size_t kRows, class T>
+HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward<T>& in,
                             float* const (&sums)[2], float* const (&dz)[kRows],
                             ChainedSum (&products)[kRows]) {
   const auto body = [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
@@ -159,7 +168,7 @@ HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward& in,
     const Floats slope = in.slope.load(part, c), gain = in.gain.load(part, c);
     Floats dy_sum = part.load(sums[0] + c), dy_xhat_sum = part.load(sums[1] + c);
     unrolled<kRows>([&](std::size_t r) KEEL_LOOP_BODY {
-      const float *x = in.x + of.at[r] + i, *dys = in.dy + of.at[r] + i;
+      const T *x = in.x + of.at[r] + i, *dys = in.dy + of.at[r] + i;
       const Floats z = hn::Mul(part.load(x), splat(in.rrms[of.number[r]])), dy = part.load(dys);
       const Floats xhat = hn::Mul(z, rpsi);
       dy_sum = hn::Add(dy_sum, dy);
@@ -180,15 +189,15 @@ HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward& in,
 }
 
 // Computes dx of one row's group from its dz and the sum of dz * z.
-template <std::size_t kRows>
-HWY_INLINE void write_group(const Group<kRows>& of, std::size_t row, const ScaledBackward& in,
+template <std::size_t kRows, class T>
+HWY_INLINE void write_group(const Group<kRows>& of, std::size_t row, const ScaledBackward<T>& in,
                             const float* dz, double products) {
   const Floats rrms = splat(in.rrms[of.number[row]]);
   const auto slope = static_cast<float>(products / static_cast<double>(of.width));
   const ScaledGradient gradient{rrms, splat(slope), rrms};
-  for_lanes(of.width, [=, dx = in.dx, x = in.x + of.at[row], at = of.at[row]](
-                          auto part, std::size_t i) KEEL_LOOP_BODY {
-    dx.put(part, gradient.dx(part.load(dz + i), gradient.xhat(part.load(x + i))), at + i);
+  const T* const x = in.x + of.at[row];
+  write_row(in.dx, of.at[row], of.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+    return gradient.dx(part.load(dz + i), gradient.xhat(part.load(x + i)));
   });
 }
 

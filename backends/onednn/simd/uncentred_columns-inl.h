@@ -15,8 +15,8 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
 // Sums of squares for a register of columns whose squares leave the range of a float.
-template <class Part>
-HWY_NOINLINE WideDoubles strip_squares_in_double(Part part, const float* x, const Strip& strip) {
+template <class Part, class T>
+HWY_NOINLINE WideDoubles strip_squares_in_double(Part part, const T* x, const Strip& strip) {
   WideDoubles sum = WideDoubles::zero();
   for (std::size_t row = 0; row < strip.rows; ++row) {
     const WideDoubles v = WideDoubles::of(part.load(x + strip.offsets[row]));
@@ -26,11 +26,12 @@ HWY_NOINLINE WideDoubles strip_squares_in_double(Part part, const float* x, cons
 }
 
 // Adds the sums of squares of a strip of columns, for sum_strip.
+template <class T>
 struct StripSquares {
   static constexpr std::size_t kKinds = 1;
   struct None {};
   const Strip& strip;
-  const float* x;
+  const T* x;
   double* squares;
 
   template <class Part>
@@ -51,7 +52,8 @@ struct StripSquares {
 };
 
 // The sum of squares of n neighbours.
-HWY_INLINE double span_squares(const float* x, std::size_t n) {
+template <class T>
+HWY_INLINE double span_squares(const T* x, std::size_t n) {
   ChainedSum squares;
   for_runs(
       n,
@@ -71,10 +73,11 @@ HWY_INLINE double span_squares(const float* x, std::size_t n) {
 }
 
 // Adds sums of x^2 over a slab to squares, one a channel; padded to whole registers.
-HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
+template <class T>
+HWY_INLINE void add_squares(const Slab& slab, const T* x, RowMask mask, double* squares) {
   if (slab.inner == 1) {
     return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      sum_strip(strip, slab.channels, StripSquares{strip, x, squares});
+      sum_strip(strip, slab.channels, StripSquares<T>{strip, x, squares});
     });
   }
   if (has_short_spans(slab)) {
@@ -85,7 +88,7 @@ HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, doub
     });
   }
   for (std::size_t row = 0; row < slab.rows; ++row) {
-    const float* spans = x + slab.offset + row * slab.stride;
+    const T* spans = x + slab.offset + row * slab.stride;
     for (std::size_t c = 0; c < slab.channels; ++c) {
       squares[c] += span_squares(spans + c * slab.inner, slab.inner);
     }
@@ -94,14 +97,17 @@ HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, doub
 
 // Sums part by part, in the same order as a kernel that uses each part again while it is cached, so
 // that all kernels get the same sums.
-HWY_INLINE void slab_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
+template <class T>
+HWY_INLINE void slab_squares(const Slab& slab, const T* x, RowMask mask, double* squares) {
   std::fill_n(squares, slab.channels, 0.0);
   for_row_parts(slab, [&](const Slab& part) HWY_ATTR { add_squares(part, x, mask, squares); });
 }
 
 // The inputs: tensors x and dy, and the factor of xhat = x * rpsi (channels).
+template <class T>
 struct UncentredGradient {
-  const float *x, *dy, *rpsi;
+  const T *x, *dy;
+  const float* rpsi;
 };
 
 // Per channel: sums over rows of dy and of dy * xhat; padded to whole registers.
@@ -111,10 +117,11 @@ struct GradientSums {
 
 // The sums of a strip of columns, for sum_strip. `in` holds whole tensors, but only the
 // factors of these channels.
+template <class T>
 struct StripUncentredGradient {
   static constexpr std::size_t kKinds = 2;
   enum : std::size_t { kDy, kDyXhat };
-  const UncentredGradient& in;
+  const UncentredGradient<T>& in;
   const GradientSums& into;
 
   template <class Part>
@@ -134,7 +141,8 @@ struct StripUncentredGradient {
   }
 };
 
-HWY_INLINE void add_span(const UncentredGradient& in, std::size_t n, const GradientSums& sums) {
+template <class T>
+HWY_INLINE void add_span(const UncentredGradient<T>& in, std::size_t n, const GradientSums& sums) {
   ChainedSum dys, products;
   const Floats rpsi = splat(*in.rpsi);
   for_runs(
@@ -153,13 +161,14 @@ HWY_INLINE void add_span(const UncentredGradient& in, std::size_t n, const Gradi
 }
 
 // Adds the sums of a slab. `in` holds whole tensors; sums begins at the slab's first channel.
-HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient& in, RowMask mask,
+template <class T>
+HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient<T>& in, RowMask mask,
                                   const GradientSums& sums) {
   const float* rpsi = in.rpsi + slab.first;
   if (slab.inner == 1) {
-    const UncentredGradient from_first{in.x, in.dy, rpsi};
+    const UncentredGradient<T> from_first{in.x, in.dy, rpsi};
     return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      sum_strip(strip, slab.channels, StripUncentredGradient{from_first, sums});
+      sum_strip(strip, slab.channels, StripUncentredGradient<T>{from_first, sums});
     });
   }
   if (has_short_spans(slab)) {
@@ -167,7 +176,8 @@ HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient& in,
       HWY_ALIGN float rpsis[kSpanStride];
       HWY_ALIGN double dy[kSpanStride] = {}, dy_xhat[kSpanStride] = {};
       spread(columns, rpsi, rpsis);
-      add_gradient_sums(columns.slab, {in.x, in.dy, rpsis}, mask, {dy, dy_xhat});
+      add_gradient_sums(columns.slab, UncentredGradient<T>{in.x, in.dy, rpsis}, mask,
+                        {dy, dy_xhat});
       add_spans(columns, dy, sums.dy);
       add_spans(columns, dy_xhat, sums.dy_xhat);
     });
@@ -175,13 +185,14 @@ HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient& in,
   for (std::size_t row = 0; row < slab.rows; ++row) {
     for (std::size_t c = 0; c < slab.channels; ++c) {
       const std::size_t first = slab.offset + row * slab.stride + c * slab.inner;
-      add_span({in.x + first, in.dy + first, rpsi + c}, slab.inner,
+      add_span(UncentredGradient<T>{in.x + first, in.dy + first, rpsi + c}, slab.inner,
                {sums.dy + c, sums.dy_xhat + c});
     }
   }
 }
 
-HWY_INLINE void slab_gradient_sums(const Slab& slab, const UncentredGradient& in, RowMask mask,
+template <class T>
+HWY_INLINE void slab_gradient_sums(const Slab& slab, const UncentredGradient<T>& in, RowMask mask,
                                    const GradientSums& sums) {
   for (double* sum : {sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
   for_row_parts(slab, [&](const Slab& part) HWY_ATTR { add_gradient_sums(part, in, mask, sums); });
@@ -219,8 +230,10 @@ HWY_INLINE void take_gradients(const ColumnPlan& plan, const SumPlace& at, const
 
 // Writes y = x * rpsi * gain + bias (channels; gain and bias may be null) of a slab,
 // and 0 in the rows left out.
+template <class T>
 struct UncentredForward {
-  const float *x, *rpsi, *gain, *bias;
+  const T* x;
+  const float *rpsi, *gain, *bias;
   ResultRows y;
 };
 
@@ -234,11 +247,12 @@ HWY_INLINE void for_left_out(const Slab& slab, RowMask mask, const Body& body) {
   }
 }
 
-HWY_INLINE void clear_left_out(const Slab& slab, RowMask mask, float* y) {
-  for_left_out(slab, mask, [&](std::size_t at) { std::fill_n(y + at, slab.channels, 0.0f); });
+HWY_INLINE void clear_left_out(const Slab& slab, RowMask mask, const ResultRows& y) {
+  for_left_out(slab, mask, [&](std::size_t at) { y.clear(at, slab.channels); });
 }
 
-HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowMask mask) {
+template <class T>
+HWY_INLINE void write_forward(const Slab& slab, const UncentredForward<T>& in, RowMask mask) {
   struct Constants {
     Floats rpsi, gain, bias;
   };
@@ -253,18 +267,20 @@ HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowM
         y.put(part, hn::MulAdd(xhat, k.gain, k.bias), i);
       },
       &in.y);
-  clear_left_out(slab, mask, in.y.data);
+  clear_left_out(slab, mask, in.y);
 }
 
 // dx = factor * (dy * gain - xhat * slope), xhat = x * rpsi. rpsi, factor, slope, gain are
 // (channels); slope (then 0) and gain may be null. dx may be dy.
+template <class T>
 struct UncentredBackward {
-  UncentredGradient in;
+  UncentredGradient<T> in;
   const float *factor, *slope, *gain;
   ResultRows dx;
 };
 
-HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, RowMask mask) {
+template <class T>
+HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward<T>& b, RowMask mask) {
   struct Constants {
     Floats rpsi, factor, slope, gain;
   };
@@ -282,7 +298,7 @@ HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, Row
             dx.put(part, hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), i);
           },
       &b.dx);
-  clear_left_out(slab, mask, b.dx.data);
+  clear_left_out(slab, mask, b.dx);
 }
 
 }  // namespace HWY_NAMESPACE

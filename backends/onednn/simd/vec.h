@@ -14,8 +14,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <utility>
+
+#include "src/core/bf16.h"
 
 // Put this on a lambda that is the body of a loop: a call for each register would cost more than
 // its work, and captured values would be read from memory again after every store.
@@ -35,6 +38,7 @@ using Bits = hn::RebindToSigned<F>;  // the 32-bit integers of a register of flo
 using Ints = hn::Vec<Bits>;
 using U = hn::RebindToUnsigned<F>;
 using Words = hn::Vec<U>;
+using Half = hn::Rebind<std::uint16_t, U>;  // as many as a register has floats
 using D = hn::ScalableTag<double>;
 using Doubles = hn::Vec<D>;
 using NarrowF = hn::Rebind<float, D>;  // as many floats as a register holds doubles
@@ -44,9 +48,30 @@ inline constexpr std::size_t kLanes = hn::MaxLanes(F());
 HWY_INLINE Floats splat(float value) { return hn::Set(F(), value); }
 HWY_INLINE Floats zero() { return hn::Zero(F()); }
 
+// The bits of a register of bf16, each in the lower half of its lane, and the numbers themselves.
+HWY_INLINE Words load_bits(const BF16* from) {
+  return hn::PromoteTo(U(), hn::LoadU(Half(), reinterpret_cast<const std::uint16_t*>(from)));
+}
+HWY_INLINE Floats widened(Words bits) { return hn::BitCast(F(), hn::ShiftLeft<16>(bits)); }
+
+// Copies n numbers, fewer than a register has lanes, in pieces of fixed sizes, which need no call.
+HWY_INLINE void copy_few(const BF16* from, std::size_t n, BF16* to) {
+  const auto copy = [&]<std::size_t kPiece>(std::integral_constant<std::size_t, kPiece>)
+                        KEEL_LOOP_BODY {
+                          if (kPiece >= kLanes || (n & kPiece) == 0) return;
+                          std::memcpy(to, from, kPiece * sizeof(BF16));
+                          from += kPiece, to += kPiece;
+                        };
+  copy(std::integral_constant<std::size_t, 8>{});
+  copy(std::integral_constant<std::size_t, 4>{});
+  copy(std::integral_constant<std::size_t, 2>{});
+  copy(std::integral_constant<std::size_t, 1>{});
+}
+
 // A whole register of a row.
 struct Whole {
   HWY_INLINE Floats load(const float* p) const { return hn::LoadU(F(), p); }
+  HWY_INLINE Floats load(const BF16* p) const { return widened(load_bits(p)); }
   HWY_INLINE Words load(const std::uint32_t* p) const { return hn::LoadU(U(), p); }
   HWY_INLINE Floats load_or(const float* p, float) const { return hn::LoadU(F(), p); }
   HWY_INLINE void store(Floats v, float* p) const { hn::StoreU(v, F(), p); }
@@ -62,6 +87,12 @@ class First {
   HWY_INLINE Floats load(const float* p) const { return hn::MaskedLoad(mask_, F(), p); }
   HWY_INLINE Words load(const std::uint32_t* p) const {
     return hn::MaskedLoad(hn::RebindMask(U(), mask_), U(), p);
+  }
+  HWY_INLINE Floats load(const BF16* p) const {
+    BF16 lanes[kLanes];
+    hn::StoreU(hn::Zero(Half()), Half(), reinterpret_cast<std::uint16_t*>(lanes));
+    copy_few(p, count_, lanes);
+    return widened(load_bits(lanes));
   }
   HWY_INLINE Floats load_or(const float* p, float rest) const {
     return hn::IfThenElse(mask_, load(p), splat(rest));

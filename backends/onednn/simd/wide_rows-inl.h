@@ -15,8 +15,10 @@ namespace HWY_NAMESPACE {
 
 // x and dy (rows, width); xhat = (x - mean) * rstd - low. mean, rstd and low have one value a row;
 // a null mean or low counts as 0.
+template <class T>
 struct WideRows {
-  const float *x, *dy, *mean, *rstd, *low;
+  const T *x, *dy;
+  const float *mean, *rstd, *low;
   std::size_t rows, width;
 
   HWY_INLINE Standardize xhat_of(std::size_t row) const {
@@ -25,8 +27,9 @@ struct WideRows {
 };
 
 // The required value of `low`: the mean over a row of xhat computed without it.
-HWY_INLINE float mean_xhat(const WideRows& in, std::size_t row) {
-  const float* const x = in.x + row * in.width;
+template <class T>
+HWY_INLINE float mean_xhat(const WideRows<T>& in, std::size_t row) {
+  const T* const x = in.x + row * in.width;
   const float mean = in.mean[row], rstd = in.rstd[row];
   ChainedSum sum;
   for_runs(
@@ -46,10 +49,11 @@ struct ColumnRun {
 };
 
 // Adds columns [first, first + n) of one row to the sums of dy * xhat and of dy.
-HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, std::size_t n,
+template <class T>
+HWY_INLINE void add_row(const WideRows<T>& in, std::size_t row, std::size_t first, std::size_t n,
                         ColumnRun& run) {
-  const float* const x = in.x + row * in.width + first;
-  const float* const dy = in.dy + row * in.width + first;
+  const T* const x = in.x + row * in.width + first;
+  const T* const dy = in.dy + row * in.width + first;
   for_lanes(n, [&run, x, dy, xhat = in.xhat_of(row)](auto part, std::size_t c) KEEL_LOOP_BODY {
     const Floats dy_c = part.load(dy + c);
     float *const dgain = run.sums[0] + c, *const dbias = run.sums[1] + c;
@@ -60,8 +64,9 @@ HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, 
 
 // Computes columns [first, first + n) of dgain and dbias (width); either may be null. n is at
 // most ColumnRun::kColumns.
-HWY_INLINE void write_wide_sums(const WideRows& in, std::size_t first, std::size_t n, float* dgain,
-                                float* dbias) {
+template <class T>
+HWY_INLINE void write_wide_sums(const WideRows<T>& in, std::size_t first, std::size_t n,
+                                float* dgain, float* dbias) {
   constexpr std::size_t kColumns = ColumnRun::kColumns;
   HWY_ALIGN double totals[2][kColumns] = {};
   for (std::size_t row = 0; row < in.rows; row += Strip::kMostRows) {

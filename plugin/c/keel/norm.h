@@ -24,7 +24,9 @@
  * run on kernels in SIMD, for which the bounds of keel's docs/numerics.md hold; results have the
  * same bits for any number of threads. Float64 arrays run on keel's reference backend, one thread,
  * each op computed from its definition. All floating arrays of a call have one type, except for
- * sums over columns, which are float64 always.
+ * sums over columns, which are float64 always, and for bfloat16: x and dy may both be that, and y
+ * or dx is then bfloat16, too, all else float32. The kernels widen and round in registers; the
+ * bits are those of the same op in float32, rounded once, to the nearest, ties to even.
  *
  * On a GPU, a plan of KEEL_DEVICE_CUDA takes float32. Its arrays and its workspace lie in the
  * memory of that device, float32 arrays aligned to 16 bytes. keel_plan_run starts kernels on the
@@ -61,7 +63,14 @@ enum keel_status {
 };
 
 /* Element types. KEEL_ABSENT stands for an input that is not given, such as a mask. */
-enum keel_dtype { KEEL_ABSENT = -1, KEEL_F32 = 0, KEEL_F64 = 1, KEEL_I32 = 3, KEEL_U8 = 4 };
+enum keel_dtype {
+  KEEL_ABSENT = -1,
+  KEEL_F32 = 0,
+  KEEL_F64 = 1,
+  KEEL_BF16 = 2, /* of x, dy, y and dx on the CPU; weight_norm does not take it */
+  KEEL_I32 = 3,
+  KEEL_U8 = 4
+};
 
 /* Element type and shape of an array. A scalar has rank 0; at most 8 axes. */
 typedef struct keel_type {

@@ -19,21 +19,22 @@ RowSizes expect_sizes(const InferContext& c) {
 }
 
 Types infer(const InferContext& c) {
-  const TensorType per_row{c.dtype(In::kX), Shape{expect_sizes(c).rows}};
-  return {c.input(In::kX), per_row, per_row};
+  const TensorType per_row{wide_type(c), Shape{expect_sizes(c).rows}};
+  return {wide_x(c), per_row, per_row};
 }
 
 Types infer_backward(const InferContext& c) {
   const Shape rows{expect_sizes(c).rows};
   c.expect_shape(BackIn::kMean, "mean", rows);
   c.expect_shape(BackIn::kRstd, "rstd", rows);
-  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
-  return {c.input(BackIn::kX)};
+  expect_dy(c, BackIn::kDy);
+  return {wide_x(c)};
 }
 
 void backward(BackwardContext& c) {
   c.set(In::kX, c.graph.add(kAdaNormBackward,
-                            {c.input(In::kX), c.output(Out::kMean), c.output(Out::kRstd), c.grad()},
+                            {c.input(In::kX), c.output(Out::kMean), c.output(Out::kRstd),
+                             gradient_like_x(c)},
                             c.attrs()));
 }
 

@@ -26,40 +26,40 @@ Types infer(const InferContext& c) {
   c.expect_shape(In::kRunningMean, "running_mean", channels);
   c.expect_shape(In::kRunningVar, "running_var", channels);
   expect_statistics(c, In::kMoments, "moments", {MomentRow::kRows, channels[0]}, attrs.training);
-  const TensorType statistic{c.dtype(In::kX), channels};
+  const TensorType statistic{wide_type(c), channels};
   const TensorType state = type_if(attrs.training, statistic);
-  return {c.input(In::kX), statistic, statistic, state, state};
+  return {wide_x(c), statistic, statistic, state, state};
 }
 
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<BatchNormBackwardAttrs>();
   const Shape channels{expect_batch(c, attrs, BackIn::kMask).channels};
-  const TensorType x = c.input(BackIn::kX);
+  const TensorType x = wide_x(c);
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
   c.expect_shape(BackIn::kMean, "mean", channels);
   c.expect_shape(BackIn::kRstd, "rstd", channels);
-  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_dy(c, BackIn::kDy);
   expect_sums(c, BackIn::kSums, "sums", {centred_sum_rows(attrs.counts_padding()), channels[0]});
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
 }
 
 // The sums that the backward is given: absent unless the forward was given its moments.
-Value gradient_sums(BackwardContext& c) {
+Value gradient_sums(BackwardContext& c, Value dy) {
   if (!has_own_statistics(c, "batch_norm", kColumnMoments, In::kMoments, In::kMask)) return {};
   const Value sums = ops::centred_gradient_sums(
       c.graph,
-      {c.input(In::kX), c.output(Out::kMean), c.output(Out::kRstd), c.grad(), c.input(In::kMask)},
+      {c.input(In::kX), c.output(Out::kMean), c.output(Out::kRstd), dy, c.input(In::kMask)},
       {c.attrs().as<BatchNormAttrs>().counts_padding()});
   return sums_like_statistics(c, In::kMoments, sums);
 }
 
 void backward(BackwardContext& c) {
   const BatchNormBackwardAttrs attrs{c.attrs().as<BatchNormAttrs>(), c.input(In::kBias).valid()};
-  const Value d =
-      c.graph.add(kBatchNormBackward,
-                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd),
-                   c.grad(), c.input(In::kMask), gradient_sums(c)},
-                  attrs);
+  const Value dy = gradient_like_x(c);
+  const Value d = c.graph.add(kBatchNormBackward,
+                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean),
+                               c.output(Out::kRstd), dy, c.input(In::kMask), gradient_sums(c, dy)},
+                              attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }
 

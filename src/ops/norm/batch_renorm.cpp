@@ -33,15 +33,15 @@ Types infer(const InferContext& c) {
   c.expect_shape(In::kStep, "step", {});
   c.expect_dtype(In::kStep, "step", DType::kI32);
   expect_statistics(c, In::kMoments, "moments", {MomentRow::kRows, channels[0]}, attrs.training);
-  const TensorType saved{c.dtype(In::kX), channels}, state = type_if(attrs.training, saved);
-  return {c.input(In::kX), saved, saved, saved,
-          saved,           state, state, type_if(attrs.training, c.input(In::kStep))};
+  const TensorType saved{wide_type(c), channels}, state = type_if(attrs.training, saved);
+  return {wide_x(c), saved, saved, saved,
+          saved,     state, state, type_if(attrs.training, c.input(In::kStep))};
 }
 
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<BatchRenormBackwardAttrs>();
   const Shape channels{expect_renorm(c, attrs, BackIn::kMask).channels};
-  const TensorType x = c.input(BackIn::kX);
+  const TensorType x = wide_x(c);
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
   for (const auto& [place, name] : {std::pair{BackIn::kMean, "mean"},
                                     {BackIn::kRstd, "rstd"},
@@ -49,27 +49,28 @@ Types infer_backward(const InferContext& c) {
                                     {BackIn::kD, "d"}}) {
     c.expect_shape(place, name, channels);
   }
-  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_dy(c, BackIn::kDy);
   expect_sums(c, BackIn::kSums, "sums", {centred_sum_rows(false), channels[0]});
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
 }
 
 // The sums that the backward is given: absent unless the forward was given its moments.
-Value gradient_sums(BackwardContext& c) {
+Value gradient_sums(BackwardContext& c, Value dy) {
   if (!has_own_statistics(c, "batch_renorm", kColumnMoments, In::kMoments, In::kMask)) return {};
   const Value sums = ops::centred_gradient_sums(
       c.graph,
-      {c.input(In::kX), c.output(Out::kMean), c.output(Out::kRstd), c.grad(), c.input(In::kMask)});
+      {c.input(In::kX), c.output(Out::kMean), c.output(Out::kRstd), dy, c.input(In::kMask)});
   return sums_like_statistics(c, In::kMoments, sums);
 }
 
 void backward(BackwardContext& c) {
   const BatchRenormBackwardAttrs attrs{c.attrs().as<BatchRenormAttrs>(),
                                        c.input(In::kBias).valid()};
+  const Value dy = gradient_like_x(c);
   const Value d = c.graph.add(
       kBatchRenormBackward,
       {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd),
-       c.output(Out::kR), c.output(Out::kD), c.grad(), c.input(In::kMask), gradient_sums(c)},
+       c.output(Out::kR), c.output(Out::kD), dy, c.input(In::kMask), gradient_sums(c, dy)},
       attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }

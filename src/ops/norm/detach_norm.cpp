@@ -17,8 +17,8 @@ Types infer(const InferContext& c) {
   expect_statistic(c, attrs.statistic(), sizes.width);
   c.expect(attrs.detach_mean || attrs.detach_variance, "detach_mean, detach_variance",
            "at least one", "none");
-  const TensorType per_row{c.dtype(In::kX), Shape{sizes.rows}};
-  return {c.input(In::kX), per_row, per_row};
+  const TensorType per_row{wide_type(c), Shape{sizes.rows}};
+  return {wide_x(c), per_row, per_row};
 }
 
 Types infer_backward(const InferContext& c) {
@@ -26,19 +26,19 @@ Types infer_backward(const InferContext& c) {
   const Shape& dy = c.shape(BackIn::kDy);
   const Shape rows{row_sizes(dy, attrs.axes).rows};
   if (!attrs.detach_variance) {
-    c.expect_shape(BackIn::kX, "x", dy);
+    expect_dy(c, BackIn::kDy);
     c.expect_shape(BackIn::kMean, "mean", rows);
   }
   c.expect_shape(BackIn::kRstd, "rstd", rows);
-  return {c.input(BackIn::kDy)};
+  return {{wide_type(c, BackIn::kDy), dy}};
 }
 
 void backward(BackwardContext& c) {
   const bool needs_xhat = !c.attrs().as<DetachNormAttrs>().detach_variance;
   const Value x = needs_xhat ? c.input(In::kX) : Value{};
   const Value mean = needs_xhat ? c.output(Out::kMean) : Value{};
-  c.set(In::kX,
-        c.graph.add(kDetachNormBackward, {x, mean, c.output(Out::kRstd), c.grad()}, c.attrs()));
+  c.set(In::kX, c.graph.add(kDetachNormBackward,
+                            {x, mean, c.output(Out::kRstd), gradient_like_x(c)}, c.attrs()));
 }
 
 }  // namespace

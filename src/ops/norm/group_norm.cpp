@@ -27,29 +27,29 @@ GroupSizes expect_groups(const InferContext& c, const GroupNormAttrs& attrs) {
 Types infer(const InferContext& c) {
   const GroupSizes sizes = expect_groups(c, c.attrs.as<GroupNormAttrs>());
   expect_affine(c, In::kGain, In::kBias, {sizes.groups * sizes.channels});
-  const TensorType statistic{c.dtype(In::kX), {sizes.samples, sizes.groups}};
-  return {c.input(In::kX), statistic, statistic};
+  const TensorType statistic{wide_type(c), {sizes.samples, sizes.groups}};
+  return {wide_x(c), statistic, statistic};
 }
 
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<GroupNormBackwardAttrs>();
   const GroupSizes sizes = expect_groups(c, attrs);
-  const TensorType x = c.input(BackIn::kX);
+  const TensorType x = wide_x(c);
   const Shape parameter{sizes.groups * sizes.channels};
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", parameter);
   for (int place : {BackIn::kMean, BackIn::kRstd}) {
     c.expect_shape(place, "statistic", {sizes.samples, sizes.groups});
   }
-  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_dy(c, BackIn::kDy);
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, parameter})};
 }
 
 void backward(BackwardContext& c) {
   const GroupNormBackwardAttrs attrs{c.attrs().as<GroupNormAttrs>(), c.input(In::kBias).valid()};
-  const Value d = c.graph.add(
-      kGroupNormBackward,
-      {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd), c.grad()},
-      attrs);
+  const Value d = c.graph.add(kGroupNormBackward,
+                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean),
+                               c.output(Out::kRstd), gradient_like_x(c)},
+                              attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }
 

@@ -17,20 +17,19 @@ Shape expect_groups(const InferContext& c) {
   return {x.elements(0, x.rank() - 1), attrs.groups};
 }
 
-Types infer(const InferContext& c) {
-  return {c.input(In::kX), {c.dtype(In::kX), expect_groups(c)}};
-}
+Types infer(const InferContext& c) { return {wide_x(c), {wide_type(c), expect_groups(c)}}; }
 
 Types infer_backward(const InferContext& c) {
   c.expect_shape(BackIn::kRrms, "rrms", expect_groups(c));
-  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
-  return {c.input(BackIn::kX)};
+  expect_dy(c, BackIn::kDy);
+  return {wide_x(c)};
 }
 
 void backward(BackwardContext& c) {
   if (!c.needs(In::kX)) return;
-  c.set(In::kX, c.graph.add(kGroupScalingBackward,
-                            {c.input(In::kX), c.output(Out::kRrms), c.grad()}, c.attrs()));
+  c.set(In::kX,
+        c.graph.add(kGroupScalingBackward,
+                    {c.input(In::kX), c.output(Out::kRrms), gradient_like_x(c)}, c.attrs()));
 }
 
 }  // namespace

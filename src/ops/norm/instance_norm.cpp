@@ -21,24 +21,24 @@ TensorType expect_sequences(const InferContext& c, const InstanceNormAttrs& attr
     c.expect_shape(mask, "mask", {sizes.samples, sizes.steps});
     c.expect_dtype(mask, "mask", DType::kU8);
   }
-  return {c.dtype(In::kX), {sizes.samples, sizes.channels}};
+  return {wide_type(c), {sizes.samples, sizes.channels}};
 }
 
 Types infer(const InferContext& c) {
   const TensorType statistic = expect_sequences(c, c.attrs.as<InstanceNormAttrs>(), In::kMask);
   expect_affine(c, In::kGain, In::kBias, {statistic.shape[1]});
-  return {c.input(In::kX), statistic, statistic};
+  return {wide_x(c), statistic, statistic};
 }
 
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<InstanceNormBackwardAttrs>();
   const TensorType statistic = expect_sequences(c, attrs, BackIn::kMask);
-  const TensorType x = c.input(BackIn::kX);
+  const TensorType x = wide_x(c);
   const Shape channels{statistic.shape[1]};
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
   c.expect_shape(BackIn::kMean, "mean", statistic.shape);
   c.expect_shape(BackIn::kRstd, "rstd", statistic.shape);
-  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_dy(c, BackIn::kDy);
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
 }
 
@@ -47,7 +47,7 @@ void backward(BackwardContext& c) {
                                         c.input(In::kBias).valid()};
   const Value d = c.graph.add(kInstanceNormBackward,
                               {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean),
-                               c.output(Out::kRstd), c.grad(), c.input(In::kMask)},
+                               c.output(Out::kRstd), gradient_like_x(c), c.input(In::kMask)},
                               attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }

@@ -21,27 +21,27 @@ Types infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<LayerNormAttrs>();
   const RowSizes sizes = expect_sizes(c, attrs);
   expect_affine(c, In::kGain, In::kBias, row_shape(c.shape(In::kX), attrs.axes));
-  const TensorType per_row{c.dtype(In::kX), Shape{sizes.rows}};
-  return {c.input(In::kX), per_row, per_row};
+  const TensorType per_row{wide_type(c), Shape{sizes.rows}};
+  return {wide_x(c), per_row, per_row};
 }
 
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<LayerNormBackwardAttrs>();
   const Shape rows{expect_sizes(c, attrs).rows};
-  const TensorType x = c.input(BackIn::kX);
+  const TensorType x = wide_x(c);
   const Shape parameter = row_shape(x.shape, attrs.axes);
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", parameter);
   for (int place : {BackIn::kMean, BackIn::kRstd}) c.expect_shape(place, "statistic", rows);
-  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_dy(c, BackIn::kDy);
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, parameter})};
 }
 
 void backward(BackwardContext& c) {
   const LayerNormBackwardAttrs attrs{c.attrs().as<LayerNormAttrs>(), c.input(In::kBias).valid()};
-  const Value d = c.graph.add(
-      kLayerNormBackward,
-      {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd), c.grad()},
-      attrs);
+  const Value d = c.graph.add(kLayerNormBackward,
+                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean),
+                               c.output(Out::kRstd), gradient_like_x(c)},
+                              attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }
 

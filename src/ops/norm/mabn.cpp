@@ -19,7 +19,7 @@ TensorType expect_mabn(const InferContext& c, const MabnAttrs& attrs, int mask) 
   expect_in_unit_interval(c, "keep", attrs.keep);
   c.expect(attrs.clip >= 1, "clip", ">= 1", fmt::format("{}", attrs.clip));
   c.expect(attrs.m >= 1, "m", ">= 1", fmt::format("{}", attrs.m));
-  return {c.dtype(In::kX), {sizes.channels}};
+  return {wide_type(c), {sizes.channels}};
 }
 
 void expect_step(const InferContext& c, int step) {
@@ -37,7 +37,7 @@ Types infer(const InferContext& c) {
   c.expect_shape(In::kV, "v", statistic.shape);
   expect_step(c, In::kStep);
   expect_statistics(c, In::kSquares, "squares", {square_rows(false), ring[1]}, attrs.training);
-  return {c.input(In::kX),
+  return {wide_x(c),
           statistic,
           statistic,
           type_if(attrs.training, c.input(In::kX2)),
@@ -53,26 +53,27 @@ Types infer_backward(const InferContext& c) {
   c.expect_shape(BackIn::kR, "r", statistic.shape);
   c.expect_shape(BackIn::kGz, "gz", {attrs.m, statistic.shape[0]});
   expect_step(c, BackIn::kStep);
-  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
+  expect_dy(c, BackIn::kDy);
   expect_sums(c, BackIn::kSums, "sums", {uncentred_sum_rows(false), statistic.shape[0]});
-  return {c.input(BackIn::kX), gradient_type(c, BackIn::kGain),
-          type_if(attrs.wants_dbias, statistic), type_if(attrs.training, c.input(BackIn::kGz))};
+  return {wide_x(c), gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, statistic),
+          type_if(attrs.training, c.input(BackIn::kGz))};
 }
 
 // The sums that the backward is given: absent unless the forward was given its squares.
-Value gradient_sums(BackwardContext& c) {
+Value gradient_sums(BackwardContext& c, Value dy) {
   if (!has_own_statistics(c, "mabn", kColumnSquares, In::kSquares, In::kMask)) return {};
   const Value sums = ops::uncentred_gradient_sums(
-      c.graph, {c.input(In::kX), c.output(Out::kRstd), c.grad(), c.input(In::kMask)});
+      c.graph, {c.input(In::kX), c.output(Out::kRstd), dy, c.input(In::kMask)});
   return sums_like_statistics(c, In::kSquares, sums);
 }
 
 void backward(BackwardContext& c) {
   const MabnBackwardAttrs attrs{c.attrs().as<MabnAttrs>(), c.input(In::kBias).valid()};
+  const Value dy = gradient_like_x(c);
   const Value d = c.graph.add(
       kMabnBackward,
       {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), c.output(Out::kR),
-       c.state(In::kGz), c.input(In::kStep), c.grad(), c.input(In::kMask), gradient_sums(c)},
+       c.state(In::kGz), c.input(In::kStep), dy, c.input(In::kMask), gradient_sums(c, dy)},
       attrs);
   set_affine_gradients<In, BackOut>(c, d);
   if (attrs.training) c.set_state(In::kGz, d.at(BackOut::kNextGz));

@@ -1,5 +1,7 @@
 #include "src/ops/norm/norm.h"
 
+#include "src/ops/product_type.h"
+
 namespace keel {
 
 void expect_statistic(const InferContext& c, const NormStatistic& statistic, std::int64_t count) {
@@ -8,11 +10,24 @@ void expect_statistic(const InferContext& c, const NormStatistic& statistic, std
            "at least 2 elements a statistic for an unbiased variance", fmt::format("{}", count));
 }
 
+DType wide_type(const InferContext& c, int place) { return product_type(c.dtype(place)); }
+TensorType wide_x(const InferContext& c) { return {wide_type(c), c.shape(NormInput::kX)}; }
+
+void expect_dy(const InferContext& c, int place) {
+  c.expect_shape(place, "dy", c.shape(NormInput::kX));
+  c.expect_dtype(place, "dy", c.dtype(NormInput::kX));
+}
+
+Value gradient_like_x(BackwardContext& c) {
+  const Value dy = c.grad();
+  return dy.valid() ? as_factor(c.graph, dy, c.input(NormInput::kX)) : dy;
+}
+
 void expect_affine(const InferContext& c, int gain, int bias, const Shape& expected) {
   for (const auto& [place, name] : {std::pair{gain, "gain"}, {bias, "bias"}}) {
     if (!c.has(place)) continue;
     c.expect_shape(place, name, expected);
-    c.expect_dtype(place, name, c.dtype(NormInput::kX));
+    c.expect_dtype(place, name, wide_type(c));
   }
 }
 
@@ -21,7 +36,7 @@ TensorType type_if(bool applies, const TensorType& type) {
 }
 
 TensorType gradient_type(const InferContext& c, int input) {
-  return c.has(input) ? c.input(input) : absent_type(c.dtype(NormInput::kX));
+  return c.has(input) ? c.input(input) : absent_type(wide_type(c));
 }
 
 }  // namespace keel

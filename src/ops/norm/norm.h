@@ -67,8 +67,22 @@ struct WithDbias : ForwardAttrs {
 // Throws unless eps >= 0 and, for an unbiased statistic, `count` >= 2.
 void expect_statistic(const InferContext& c, const NormStatistic& statistic, std::int64_t count);
 
+// The element types of a norm. x, and dy with it, may be bf16, which a kernel widens as it reads
+// them. All else is then float32: gain, bias and their gradients, what is saved for the backward,
+// running state, and y and dx too. That y or dx is rounded as it is stored is a fact of the node
+// (Graph::narrow_result).
+
+// The type of all that is not x or dy; `place` is that of x or dy.
+DType wide_type(const InferContext& c, int place = NormInput::kX);
+// The type of y and dx.
+TensorType wide_x(const InferContext& c);
+// Throws unless dy has the shape and the element type of x.
+void expect_dy(const InferContext& c, int place);
+// The gradient of y as the backward reads it, in the type of x. Rounding it to bf16 is a node.
+Value gradient_like_x(BackwardContext& c);
+
 // Throws unless the inputs at the places `gain` and `bias` are absent or have the shape `expected`
-// and the element type of x.
+// and the type of what is beside x.
 void expect_affine(const InferContext& c, int gain, int bias, const Shape& expected);
 
 // `type` if the output applies, else the type of an absent output.

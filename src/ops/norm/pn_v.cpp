@@ -18,34 +18,35 @@ Types infer(const InferContext& c) {
   expect_affine(c, In::kGain, In::kBias, channels);
   c.expect_shape(In::kPsi2, "psi2", channels);
   expect_statistics(c, In::kSquares, "squares", {square_rows(false), channels[0]}, attrs.training);
-  const TensorType statistic{c.dtype(In::kX), channels};
-  return {c.input(In::kX), statistic, type_if(attrs.training, statistic)};
+  const TensorType statistic{wide_type(c), channels};
+  return {wide_x(c), statistic, type_if(attrs.training, statistic)};
 }
 
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<PnVBackwardAttrs>();
   const Shape channels{expect_columns(c, BackIn::kMask, attrs.eps).channels};
-  const TensorType x = c.input(BackIn::kX);
+  const TensorType x = wide_x(c);
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
   c.expect_shape(BackIn::kRpsi, "rpsi", channels);
-  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_dy(c, BackIn::kDy);
   expect_sums(c, BackIn::kSums, "sums", {uncentred_sum_rows(false), channels[0]});
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
 }
 
 // The sums that the backward is given: absent unless the forward was given its squares.
-Value gradient_sums(BackwardContext& c) {
+Value gradient_sums(BackwardContext& c, Value dy) {
   if (!has_own_statistics(c, "pn_v", kColumnSquares, In::kSquares, In::kMask)) return {};
   const Value sums = ops::uncentred_gradient_sums(
-      c.graph, {c.input(In::kX), c.output(Out::kRpsi), c.grad(), c.input(In::kMask)});
+      c.graph, {c.input(In::kX), c.output(Out::kRpsi), dy, c.input(In::kMask)});
   return sums_like_statistics(c, In::kSquares, sums);
 }
 
 void backward(BackwardContext& c) {
   const PnVBackwardAttrs attrs{c.attrs().as<PnVAttrs>(), c.input(In::kBias).valid()};
+  const Value dy = gradient_like_x(c);
   const Value d = c.graph.add(kPnVBackward,
-                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi), c.grad(),
-                               c.input(In::kMask), gradient_sums(c)},
+                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi), dy,
+                               c.input(In::kMask), gradient_sums(c, dy)},
                               attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }

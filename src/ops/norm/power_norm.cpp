@@ -22,12 +22,12 @@ TensorType expect_common(const InferContext& c, const PowerNormAttrs& attrs, int
     c.expect(x.rank() == 2, "x", "(rows, channels) with groups", x.text());
     expect_scaling(c, {attrs.groups, attrs.scaling_eps});
   }
-  return {c.dtype(In::kX), {sizes.channels}};
+  return {wide_type(c), {sizes.channels}};
 }
 
 // The type of rrms, which is absent without groups.
 TensorType scaling_type(const InferContext& c, const PowerNormAttrs& attrs) {
-  return type_if(attrs.is_scaled(), {c.dtype(In::kX), {c.shape(In::kX)[0], attrs.groups}});
+  return type_if(attrs.is_scaled(), {wide_type(c), {c.shape(In::kX)[0], attrs.groups}});
 }
 
 void expect_no_groups(const InferContext& c, const PowerNormAttrs& attrs, int place,
@@ -57,8 +57,9 @@ Types infer(const InferContext& c) {
   const TensorType state = type_if(attrs.training, statistic);
   const TensorType step = type_if(attrs.training && c.has(In::kStep), {DType::kI32, {}});
   const TensorType watched = type_if(attrs.training, {statistic.dtype, {}});
-  return {c.input(In::kX),       statistic, statistic, state, state, step, watched, watched,
-          scaling_type(c, attrs)};
+  return {wide_x(c), statistic, statistic,
+          state,     state,     step,
+          watched,   watched,   scaling_type(c, attrs)};
 }
 
 Types infer_backward(const InferContext& c) {
@@ -69,19 +70,19 @@ Types infer_backward(const InferContext& c) {
   c.expect_shape(BackIn::kRdx, "rdx", statistic.shape);
   if (attrs.training) c.expect_shape(BackIn::kGamma, "Gamma", statistic.shape);
   c.expect_shape(BackIn::kNu, "nu", statistic.shape);
-  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
+  expect_dy(c, BackIn::kDy);
   expect_no_groups(c, attrs, BackIn::kSums, "sums");
   expect_sums(c, BackIn::kSums, "sums", {uncentred_sum_rows(attrs.pad_stats), statistic.shape[0]});
   if (attrs.is_scaled()) c.expect_shape(BackIn::kRrms, "rrms", scaling_type(c, attrs).shape);
-  return {c.input(BackIn::kX), gradient_type(c, BackIn::kGain),
-          type_if(attrs.wants_dbias, statistic), type_if(attrs.training, statistic)};
+  return {wide_x(c), gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, statistic),
+          type_if(attrs.training, statistic)};
 }
 
 // The sums that the backward is given: absent unless the forward was given its squares.
-Value gradient_sums(BackwardContext& c) {
+Value gradient_sums(BackwardContext& c, Value dy) {
   if (!has_own_statistics(c, "power_norm", kColumnSquares, In::kSquares, In::kMask)) return {};
   const Value sums = ops::uncentred_gradient_sums(
-      c.graph, {c.input(In::kX), c.output(Out::kRpsi), c.grad(), c.input(In::kMask)},
+      c.graph, {c.input(In::kX), c.output(Out::kRpsi), dy, c.input(In::kMask)},
       {c.attrs().as<PowerNormAttrs>().pad_stats});
   return sums_like_statistics(c, In::kSquares, sums);
 }
@@ -90,10 +91,11 @@ void backward(BackwardContext& c) {
   const PowerNormBackwardAttrs attrs{c.attrs().as<PowerNormAttrs>(), c.input(In::kBias).valid()};
   const Value gamma = attrs.training ? c.output(Out::kGamma) : Value{}, nu = c.state(In::kNu);
   const Value rrms = attrs.is_scaled() ? c.output(Out::kRrms) : Value{};
+  const Value dy = gradient_like_x(c);
   const Value d =
       c.graph.add(kPowerNormBackward,
                   {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi), c.output(Out::kRdx),
-                   gamma, nu, c.grad(), c.input(In::kMask), rrms, gradient_sums(c)},
+                   gamma, nu, dy, c.input(In::kMask), rrms, gradient_sums(c, dy)},
                   attrs);
   set_affine_gradients<In, BackOut>(c, d);
   if (attrs.training) c.set_state(In::kNu, d.at(BackOut::kNextNu));

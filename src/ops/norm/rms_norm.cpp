@@ -21,25 +21,25 @@ Types infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<RmsNormAttrs>();
   const RowSizes sizes = expect_sizes(c, attrs);
   expect_affine(c, In::kGain, In::kBias, row_shape(c.shape(In::kX), attrs.axes));
-  return {c.input(In::kX), {c.dtype(In::kX), Shape{sizes.rows}}};
+  return {wide_x(c), {wide_type(c), Shape{sizes.rows}}};
 }
 
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<RmsNormBackwardAttrs>();
   const RowSizes sizes = expect_sizes(c, attrs);
-  const TensorType x = c.input(BackIn::kX);
+  const TensorType x = wide_x(c);
   const Shape parameter = row_shape(x.shape, attrs.axes);
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", parameter);
   c.expect_shape(BackIn::kRrms, "rrms", Shape{sizes.rows});
-  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_dy(c, BackIn::kDy);
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, parameter})};
 }
 
 void backward(BackwardContext& c) {
   const RmsNormBackwardAttrs attrs{c.attrs().as<RmsNormAttrs>(), c.input(In::kBias).valid()};
-  const Value d =
-      c.graph.add(kRmsNormBackward,
-                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kRrms), c.grad()}, attrs);
+  const Value d = c.graph.add(
+      kRmsNormBackward,
+      {c.input(In::kX), c.input(In::kGain), c.output(Out::kRrms), gradient_like_x(c)}, attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }
 

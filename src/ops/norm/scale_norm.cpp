@@ -18,25 +18,25 @@ RowSizes expect_inputs(const InferContext& c, int gain) {
   expect_statistic(c, {.eps = attrs.eps}, sizes.width);
   if (c.has(gain)) {
     c.expect_shape(gain, "gain", Shape{1});
-    c.expect_dtype(gain, "gain", c.dtype(In::kX));
+    c.expect_dtype(gain, "gain", wide_type(c));
   }
   return sizes;
 }
 
 Types infer(const InferContext& c) {
-  return {c.input(In::kX), {c.dtype(In::kX), Shape{expect_inputs(c, In::kGain).rows}}};
+  return {wide_x(c), {wide_type(c), Shape{expect_inputs(c, In::kGain).rows}}};
 }
 
 Types infer_backward(const InferContext& c) {
   c.expect_shape(BackIn::kRnorm, "rnorm", Shape{expect_inputs(c, BackIn::kGain).rows});
-  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
-  return {c.input(BackIn::kX), gradient_type(c, BackIn::kGain)};
+  expect_dy(c, BackIn::kDy);
+  return {wide_x(c), gradient_type(c, BackIn::kGain)};
 }
 
 void backward(BackwardContext& c) {
   const Value d = c.graph.add(
-      kScaleNormBackward, {c.input(In::kX), c.input(In::kGain), c.output(Out::kRnorm), c.grad()},
-      c.attrs());
+      kScaleNormBackward,
+      {c.input(In::kX), c.input(In::kGain), c.output(Out::kRnorm), gradient_like_x(c)}, c.attrs());
   if (c.needs(In::kX)) c.set(In::kX, d.at(BackOut::kDx));
   if (c.needs(In::kGain)) c.set(In::kGain, d.at(BackOut::kDgain));
 }

@@ -32,10 +32,10 @@ void check_large(const NormBuild& build, const NormCase& c) {
 
 }  // namespace
 
-TEST_CASE("onednn norms: results past the caches are large, of whole registers, elsewhere") {
+TEST_CASE("onednn norms: results past the caches are large, of whole lines, elsewhere") {
   Tensor x(DType::kF32, {onednn::kStreamedBytes / std::int64_t(sizeof(float))}), y = x.clone();
-  const auto ref = [](Tensor& of, const Shape& shape) {
-    return TensorRef{of.data(), {DType::kF32, shape}};
+  const auto ref = [](Tensor& of, const Shape& shape, DType dtype = DType::kF32) {
+    return TensorRef{of.data(), {dtype, shape}};
   };
   const auto streams = [&](const TensorRef& in, const TensorRef& out, std::size_t row) {
     return onednn::is_streamed({{{}, in}, {out}, nullptr}, row);
@@ -45,6 +45,12 @@ TEST_CASE("onednn norms: results past the caches are large, of whole registers, 
   CHECK_FALSE(streams(ref(x, large), ref(y, large), 130));
   CHECK_FALSE(streams(ref(x, small), ref(y, small), 128));
   CHECK_FALSE(streams(ref(x, large), ref(x, large), 128));
+  // A line of 64 bytes is 16 floats or 32 numbers of bf16.
+  const Shape twice{2 * x.elements()};
+  CHECK(streams(ref(x, large), ref(y, large), 144));
+  CHECK(streams(ref(x, large), ref(y, twice, DType::kBF16), 128));
+  CHECK_FALSE(streams(ref(x, large), ref(y, twice, DType::kBF16), 144));
+  CHECK_FALSE(streams(ref(x, large), ref(y, large, DType::kBF16), 128));
 }
 
 TEST_CASE("onednn norms: results past the caches are those of the reference" *

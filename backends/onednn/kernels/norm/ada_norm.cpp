@@ -46,8 +46,11 @@ struct FactorLanes {
 
 void forward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
   const FactorLanes phi({attrs.C, attrs.C * attrs.k});
-  write_centred(b, attrs.statistic(), range,
-                [&](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return phi(xhat, xhat); });
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    write_centred<T>(b, attrs.statistic(), range,
+                     [&](Floats xhat, auto, std::size_t)
+                         KEEL_LOOP_BODY { return phi(xhat, xhat); });
+  });
 }
 
 // Sums over one row: of xhat = (x - mean) * rstd, dy, dy * xhat and dy * xhat^2.
@@ -55,7 +58,8 @@ struct Moments {
   double xhat, dy, dy_xhat, dy_xhat2;
 };
 
-HWY_INLINE Moments moments_of(const SavedRow& row) {
+template <class T>
+HWY_INLINE Moments moments_of(const SavedRow<T>& row) {
   ChainedSum xhats, dys, firsts, seconds;
   const Floats mean = splat(row.mean), rstd = splat(row.rstd);
   for_runs(
@@ -90,7 +94,8 @@ struct AdaGradient {
 
 // The sums of g and g * xhat follow from those of dy * xhat^p. The mean of xhat is 0 but for the
 // rounding error of the saved mean, `low`, which is taken back.
-AdaGradient gradient_of(const SavedRow& row, const Factor& factor, double slope_factor) {
+template <class T>
+AdaGradient gradient_of(const SavedRow<T>& row, const Factor& factor, double slope_factor) {
   const Moments m = moments_of(row);
   const double count = double(row.n), low = m.xhat / count;
   const double first = m.dy_xhat - low * m.dy;
@@ -103,23 +108,27 @@ AdaGradient gradient_of(const SavedRow& row, const Factor& factor, double slope_
   return {centred, FactorLanes(factor)};
 }
 
-void backward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
+template <class T>
+void backward_rows(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
   const std::size_t width = range.width;
   const double spread = double(width) / variance_count(std::int64_t(width), attrs.unbiased);
   const ResultRows dx(b, width);
   const Factor factor{attrs.C, attrs.C * attrs.k * (attrs.detach ? 1 : 2)};
   for (std::size_t row = range.first; row < range.last; ++row) {
-    const SavedRow saved{b.inputs[BackIn::kX].as<float>() + row * width,
-                         b.inputs[BackIn::kDy].as<float>() + row * width,
-                         b.inputs[BackIn::kMean].as<float>()[row],
-                         b.inputs[BackIn::kRstd].as<float>()[row], width};
+    const SavedRow<T> saved{
+        b.inputs[BackIn::kX].as<T>() + row * width, b.inputs[BackIn::kDy].as<T>() + row * width,
+        b.inputs[BackIn::kMean].as<float>()[row], b.inputs[BackIn::kRstd].as<float>()[row], width};
     const double outside = slope_factor(attrs.statistic(), saved.rstd);
-    const GradientRows rows =
-        gradient_rows(b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(), dx,
-                      row * width, width);
+    const GradientRows<T> rows = gradient_rows(
+        b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(), dx, row * width, width);
     write_gradients(rows, {nullptr, nullptr}, nullptr,
                     gradient_of(saved, factor, spread * outside));
   }
+}
+
+void backward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
+  with_elements(b.inputs[BackIn::kX],
+                [&]<class T>(T) HWY_ATTR { backward_rows<T>(b, attrs, range); });
 }
 
 }  // namespace

@@ -63,8 +63,10 @@ void forward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, co
   if (plan.is_given) {
     return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], slab);
   }
-  slab_moments(slab, mask_of(b), b.inputs[In::kX].as<float>(),
-               moments_at(plan, {b.workspace, block, 0}, slab.first));
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    slab_moments(slab, mask_of(b), b.inputs[In::kX].as<T>(),
+                 moments_at(plan, {b.workspace, block, 0}, slab.first));
+  });
 }
 
 // running <- keep * running + (1 - keep) * batch, for a register's worth of channels.
@@ -135,14 +137,17 @@ void running_statistics(const Binding& b, const BatchPlan& plan, const Slab& sla
 
 void forward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   const float* bias = b.inputs[In::kBias].as<float>();
-  float* y = b.outputs[Out::kY].as<float>();
-  write_centred(slab,
-                {b.inputs[In::kX].as<float>(), b.outputs[Out::kMean].as<float>(),
-                 plan.constant(b.workspace, kFactor), plan.constant(b.workspace, kShift)},
-                ResultRows(b, slab.run_length()));
+  const ResultRows y(b, slab.run_length());
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    write_centred(
+        slab,
+        CentredForward<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kMean].as<float>(),
+                          plan.constant(b.workspace, kFactor), plan.constant(b.workspace, kShift)},
+        y);
+  });
   if (bias == nullptr || !plan.attrs.counts_padding()) return clear_left_out(slab, mask_of(b), y);
   for_left_out(slab, mask_of(b),
-               [&](std::size_t at) { std::copy_n(bias + slab.first, slab.channels, y + at); });
+               [&](std::size_t at) { y.copy(bias + slab.first, slab.channels, at); });
 }
 
 void forward(const Binding& b, const BatchPlan& plan) {
@@ -165,13 +170,16 @@ void backward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, c
     const std::size_t kinds = plan.attrs.counts_padding() ? kPaddingDy + 1 : kPaddingDy;
     return take_gradient_sums(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], kinds, slab);
   }
-  const float* dy = b.inputs[BackIn::kDy].as<float>();
-  slab_sums(slab, mask_of(b),
-            {b.inputs[BackIn::kX].as<float>(), dy, b.inputs[BackIn::kMean].as<float>(),
-             b.inputs[BackIn::kRstd].as<float>()},
-            sums_at(plan, {b.workspace, block, 0}, slab.first));
-  if (!has_padding(b, plan)) return;
-  slab_left_out(slab, mask_of(b), dy, plan.sum(b.workspace, block, kPaddingDy) + slab.first);
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
+    const T* dy = b.inputs[BackIn::kDy].as<T>();
+    slab_sums(
+        slab, mask_of(b),
+        SavedChannels<T>{b.inputs[BackIn::kX].as<T>(), dy, b.inputs[BackIn::kMean].as<float>(),
+                         b.inputs[BackIn::kRstd].as<float>()},
+        sums_at(plan, {b.workspace, block, 0}, slab.first));
+    if (!has_padding(b, plan)) return;
+    slab_left_out(slab, mask_of(b), dy, plan.sum(b.workspace, block, kPaddingDy) + slab.first);
+  });
 }
 
 // Computes dgain, dbias and the constants of dx from the sums of all blocks.
@@ -204,28 +212,31 @@ void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& sl
   });
 }
 
+template <class T>
 void backward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred_gradient(
-      slab, mask_of(b),
-      {{b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(), constant(kLow)},
-       b.inputs[BackIn::kX].as<float>(),
-       b.inputs[BackIn::kDy].as<float>(),
-       constant(kScale),
-       constant(kMeanDy),
-       constant(kSlope)},
-      ResultRows(b, slab.run_length()));
+  write_centred_gradient(slab, mask_of(b),
+                         CentredBackward<T>{{b.inputs[BackIn::kMean].as<float>(),
+                                             b.inputs[BackIn::kRstd].as<float>(), constant(kLow)},
+                                            b.inputs[BackIn::kX].as<T>(),
+                                            b.inputs[BackIn::kDy].as<T>(),
+                                            constant(kScale),
+                                            constant(kMeanDy),
+                                            constant(kSlope)},
+                         ResultRows(b, slab.run_length()));
 }
 
 // In evaluation dx = scale * dy.
+template <class T>
 void backward_scale(const Binding& b, const BatchPlan& plan, const Slab& slab) {
-  const float *scale = plan.constant(b.workspace, kScale), *dy = b.inputs[BackIn::kDy].as<float>();
+  const float* scale = plan.constant(b.workspace, kScale);
+  const T* dy = b.inputs[BackIn::kDy].as<T>();
   const ResultRows dx(b, slab.run_length());
   for_slab(
       slab, [=](auto reader, std::size_t c) KEEL_LOOP_BODY { return reader.load(scale + c); },
       [=](auto part, Floats scale_of_channel, std::size_t i)
           KEEL_LOOP_BODY { dx.put(part, hn::Mul(scale_of_channel, part.load(dy + i)), i); });
-  clear_left_out(slab, mask_of(b), dx.data);
+  clear_left_out(slab, mask_of(b), dx);
 }
 
 void backward(const Binding& b, const BatchPlan& plan) {
@@ -234,7 +245,9 @@ void backward(const Binding& b, const BatchPlan& plan) {
       [&](std::size_t block, const Slab& slab) HWY_ATTR { backward_sums(b, plan, block, slab); },
       [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); },
       [&](const Slab& slab) HWY_ATTR {
-        plan.attrs.training ? backward_write(b, plan, slab) : backward_scale(b, plan, slab);
+        with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
+          plan.attrs.training ? backward_write<T>(b, plan, slab) : backward_scale<T>(b, plan, slab);
+        });
       });
 }
 

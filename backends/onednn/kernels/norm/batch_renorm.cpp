@@ -48,8 +48,10 @@ void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, c
   if (plan.is_given) {
     return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], slab);
   }
-  slab_moments(slab, forward_mask(b), b.inputs[In::kX].as<float>(),
-               moments_at(plan, {b.workspace, block, 0}, slab.first));
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    slab_moments(slab, forward_mask(b), b.inputs[In::kX].as<T>(),
+                 moments_at(plan, {b.workspace, block, 0}, slab.first));
+  });
 }
 
 // What a register's worth of channels is normalized by.
@@ -126,11 +128,14 @@ void running_statistics(const Binding& b, const RenormPlan& plan, const Slab& sl
 
 void forward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred(slab,
-                {b.inputs[In::kX].as<float>(), b.outputs[Out::kMean].as<float>(), constant(kFactor),
-                 constant(kShift)},
-                ResultRows(b, slab.run_length()));
-  clear_left_out(slab, forward_mask(b), b.outputs[Out::kY].as<float>());
+  const ResultRows y(b, slab.run_length());
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    write_centred(slab,
+                  CentredForward<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kMean].as<float>(),
+                                    constant(kFactor), constant(kShift)},
+                  y);
+  });
+  clear_left_out(slab, forward_mask(b), y);
 }
 
 void forward(const Binding& b, const RenormPlan& plan) {
@@ -150,10 +155,12 @@ void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, 
     return take_gradient_sums(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], plan.sums,
                               slab);
   }
-  slab_sums(slab, backward_mask(b),
-            {b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
-             b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>()},
-            sums_at(plan, {b.workspace, block, 0}, slab.first));
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
+    const SavedChannels<T> saved{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
+                                 b.inputs[BackIn::kMean].as<float>(),
+                                 b.inputs[BackIn::kRstd].as<float>()};
+    slab_sums(slab, backward_mask(b), saved, sums_at(plan, {b.workspace, block, 0}, slab.first));
+  });
 }
 
 // Computes dgain, dbias and the constants of dx from the sums of all blocks. In evaluation r is 1
@@ -187,17 +194,19 @@ void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& s
 }
 
 // scale = r * rstd * gain
+template <class T>
 void backward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred_gradient(slab, backward_mask(b),
-                         {{b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(),
-                           constant(kBackwardLow)},
-                          b.inputs[BackIn::kX].as<float>(),
-                          b.inputs[BackIn::kDy].as<float>(),
-                          constant(kScale),
-                          constant(kMeanDy),
-                          constant(kSlope)},
-                         ResultRows(b, slab.run_length()));
+  write_centred_gradient(
+      slab, backward_mask(b),
+      CentredBackward<T>{{b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(),
+                          constant(kBackwardLow)},
+                         b.inputs[BackIn::kX].as<T>(),
+                         b.inputs[BackIn::kDy].as<T>(),
+                         constant(kScale),
+                         constant(kMeanDy),
+                         constant(kSlope)},
+      ResultRows(b, slab.run_length()));
 }
 
 void backward(const Binding& b, const RenormPlan& plan) {
@@ -205,7 +214,10 @@ void backward(const Binding& b, const RenormPlan& plan) {
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR { backward_sums(b, plan, block, slab); },
       [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); },
-      [&](const Slab& slab) HWY_ATTR { backward_write(b, plan, slab); });
+      [&](const Slab& slab) HWY_ATTR {
+        with_elements(b.inputs[BackIn::kX],
+                      [&]<class T>(T) HWY_ATTR { backward_write<T>(b, plan, slab); });
+      });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 namespace keel::onednn {
 namespace {
 
+using In = DetachNormInput;
 using BackIn = DetachNormBackwardInput;
 
 }  // namespace
@@ -26,11 +27,14 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void forward(const Binding& b, const NormStatistic& statistic, const RowRange& range) {
-  write_centred(b, statistic, range,
-                [](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return xhat; });
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    write_centred<T>(b, statistic, range,
+                     [](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return xhat; });
+  });
 }
 
-HWY_INLINE double sum_of_row(const float* dy, std::size_t n) {
+template <class T>
+HWY_INLINE double sum_of_row(const T* dy, std::size_t n) {
   ChainedSum sum;
   for_runs(
       n,
@@ -41,41 +45,44 @@ HWY_INLINE double sum_of_row(const float* dy, std::size_t n) {
 }
 
 // Where the variance is detached, dx = rstd * (dy - mean_dy).
+template <class T>
 void backward_of_mean(const Binding& b, bool detach_mean, std::size_t row, std::size_t width) {
-  const float* dy = b.inputs[BackIn::kDy].as<float>() + row * width;
+  const T* dy = b.inputs[BackIn::kDy].as<T>() + row * width;
   const ResultRows dx(b, width);
   const Floats rstd = splat(b.inputs[BackIn::kRstd].as<float>()[row]);
   const Floats mean_dy = detach_mean ? zero() : splat(float(sum_of_row(dy, width) / double(width)));
-  for_lanes(width, [&, at = row * width](auto part, std::size_t i) KEEL_LOOP_BODY {
-    dx.put(part, hn::Mul(rstd, hn::Sub(part.load(dy + i), mean_dy)), at + i);
+  write_row(dx, row * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+    return hn::Mul(rstd, hn::Sub(part.load(dy + i), mean_dy));
   });
 }
 
 // Where the mean is detached, dx = rstd * (dy - xhat * slope).
+template <class T>
 void backward_of_variance(const Binding& b, const NormStatistic& statistic, std::size_t row,
                           std::size_t width) {
-  const SavedRow saved{b.inputs[BackIn::kX].as<float>() + row * width,
-                       b.inputs[BackIn::kDy].as<float>() + row * width,
-                       b.inputs[BackIn::kMean].as<float>()[row],
-                       b.inputs[BackIn::kRstd].as<float>()[row], width};
+  const SavedRow<T> saved{
+      b.inputs[BackIn::kX].as<T>() + row * width, b.inputs[BackIn::kDy].as<T>() + row * width,
+      b.inputs[BackIn::kMean].as<float>()[row], b.inputs[BackIn::kRstd].as<float>()[row], width};
   const double count = variance_count(std::int64_t(width), statistic.unbiased);
   RowGradient gradient = row_gradient(saved, {nullptr, nullptr},
                                       double(width) / count * slope_factor(statistic, saved.rstd));
   gradient.mean_g = zero();
   const ResultRows dx(b, width);
-  const GradientRows rows = gradient_rows(
-      b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(), dx, row * width, width);
+  const GradientRows<T> rows = gradient_rows(b.inputs[BackIn::kX].as<T>(),
+                                             b.inputs[BackIn::kDy].as<T>(), dx, row * width, width);
   write_gradients(rows, {nullptr, nullptr}, nullptr, gradient);
 }
 
 void backward(const Binding& b, const DetachNormAttrs& attrs, const RowRange& range) {
-  for (std::size_t row = range.first; row < range.last; ++row) {
-    if (attrs.detach_variance) {
-      backward_of_mean(b, attrs.detach_mean, row, range.width);
-    } else {
-      backward_of_variance(b, attrs.statistic(), row, range.width);
+  with_elements(b.inputs[BackIn::kDy], [&]<class T>(T) HWY_ATTR {
+    for (std::size_t row = range.first; row < range.last; ++row) {
+      if (attrs.detach_variance) {
+        backward_of_mean<T>(b, attrs.detach_mean, row, range.width);
+      } else {
+        backward_of_variance<T>(b, attrs.statistic(), row, range.width);
+      }
     }
-  }
+  });
 }
 
 }  // namespace

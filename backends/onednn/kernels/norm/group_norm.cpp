@@ -41,78 +41,86 @@ const float* offset(const float* parameter, std::size_t channel) {
 }
 
 // Writes y of one group of an image, which begins at element `at`.
+template <class T>
 void write_channels(const Groups& groups, const CentredRows& rows, const Standardize xhat,
                     const RowAffine& affine, std::size_t at) {
-  const float* const x = rows.b.inputs[In::kX].as<float>();
+  const T* const x = rows.b.inputs[In::kX].as<T>();
   const ResultRows y = rows.y;
   for (std::size_t c = 0; c < groups.channels; ++c, at += groups.inner) {
     const Floats gain = splat(affine.gain ? affine.gain[c] : 1);
     const Floats bias = splat(affine.bias ? affine.bias[c] : 0);
-    for_lanes(groups.inner, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, hn::MulAdd(xhat(part.load(x + at + i)), gain, bias), at + i);
+    write_row(y, at, groups.inner, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return hn::MulAdd(xhat(part.load(x + at + i)), gain, bias);
     });
   }
+}
+
+template <class T>
+void forward_groups(const Binding& b, const Groups& groups, const GroupParameters& parameters,
+                    const RowRange& range) {
+  const CentredRows rows{b, groups.statistic, range.width, ResultRows(b, groups.run())};
+  const T* const x = b.inputs[In::kX].as<T>();
+  const auto write_group = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
+    const std::size_t channel = groups.channel(row), at = row * range.width;
+    const RowAffine affine{offset(parameters.gain, channel), offset(parameters.bias, channel)};
+    if (groups.inner > 1) return write_channels<T>(groups, rows, xhat, affine, at);
+    write_row(rows.y, at, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return affine.apply(part, xhat(part.load(x + at + i)), i);
+    });
+  };
+  standardize_rows<T>(rows, range, write_group);
 }
 
 // Writes y = (x - mean) * rstd * gain + bias of a range of groups and saves mean and rstd.
 void forward(const Binding& b, const Groups& groups, const GroupParameters& parameters,
              const RowRange& range) {
-  const CentredRows rows{b, groups.statistic, range.width, ResultRows(b, groups.run())};
-  const float* const x = b.inputs[In::kX].as<float>();
-  const auto write_row = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
-    const std::size_t channel = groups.channel(row), at = row * range.width;
-    const RowAffine affine{offset(parameters.gain, channel), offset(parameters.bias, channel)};
-    if (groups.inner > 1) return write_channels(groups, rows, xhat, affine, at);
-    for_lanes(range.width, [=, y = rows.y](auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, affine.apply(part, xhat(part.load(x + at + i)), i), at + i);
-    });
-  };
-  standardize_rows(rows, range, write_row);
+  with_elements(b.inputs[In::kX],
+                [&]<class T>(T) HWY_ATTR { forward_groups<T>(b, groups, parameters, range); });
 }
 
 // Returns what the backward reads of one group, and prefetches what it will write.
-SavedRow saved_row(const Binding& b, const Groups& groups, std::size_t row) {
+template <class T>
+SavedRow<T> saved_row(const Binding& b, const Groups& groups, std::size_t row) {
   const std::size_t width = groups.width();
-  if (!is_streamed(b, groups.run())) {
-    prefetch_row(b.outputs[BackOut::kDx].as<float>() + row * width, width);
-  }
-  return {b.inputs[BackIn::kX].as<float>() + row * width,
-          b.inputs[BackIn::kDy].as<float>() + row * width, b.inputs[BackIn::kMean].as<float>()[row],
-          b.inputs[BackIn::kRstd].as<float>()[row], width};
+  ResultRows(b, groups.run()).prefetch(row * width, width);
+  return {b.inputs[BackIn::kX].as<T>() + row * width, b.inputs[BackIn::kDy].as<T>() + row * width,
+          b.inputs[BackIn::kMean].as<float>()[row], b.inputs[BackIn::kRstd].as<float>()[row],
+          width};
 }
 
 double slope_factor_of(const Groups& groups, float rstd) {
   return double(groups.width()) / groups.variance_count() * slope_factor(groups.statistic, rstd);
 }
 
+template <class T>
 RowGradient token_gradient(const Binding& b, const Groups& groups, std::size_t row,
                            const float* gain) {
-  const SavedRow saved = saved_row(b, groups, row);
+  const SavedRow<T> saved = saved_row<T>(b, groups, row);
   return row_gradient(saved, RowAffine{gain, nullptr}, slope_factor_of(groups, saved.rstd));
 }
 
 // Writes dx of kRows rows of tokens from `sample` on, group by group, and adds their share of dgain
 // and dbias to the sums.
-template <std::size_t kRows>
+template <class T, std::size_t kRows>
 void backward_tokens(const Binding& b, const Groups& groups, const float* gains, std::size_t sample,
                      BlockSums* sums) {
-  const float *x = b.inputs[BackIn::kX].as<float>(), *dy = b.inputs[BackIn::kDy].as<float>();
-  float* dx = b.outputs[BackOut::kDx].as<float>();
+  const T *x = b.inputs[BackIn::kX].as<T>(), *dy = b.inputs[BackIn::kDy].as<T>();
+  const ResultRows dx(b, groups.run());
   const std::size_t width = groups.width();
   for (std::size_t g = 0; g < groups.count; ++g) {
     const std::size_t row = sample * groups.count + g, first = row * width, column = g * width;
     const float* gain = offset(gains, column);
-    const GradientRows rows{.x = x + first,
-                            .dy = dy + first,
-                            .dx = dx + first,
-                            .width = width,
-                            .skip = (groups.count - 1) * width,
-                            .streamed = is_streamed(b, groups.run())};
+    const GradientRows<T> rows{.x = x + first,
+                               .dy = dy + first,
+                               .dx = dx.from(first),
+                               .width = width,
+                               .skip = (groups.count - 1) * width};
     float *dgain = sums ? sums->run(kGain) + column : nullptr,
           *dbias = sums ? sums->run(kBias) + column : nullptr;
     [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
       // Braces keep the order of the rows, which the prefetcher of the processor relies on.
-      const RowGradient of_row[] = {token_gradient(b, groups, row + kRow * groups.count, gain)...};
+      const RowGradient of_row[] = {
+          token_gradient<T>(b, groups, row + kRow * groups.count, gain)...};
       write_gradients(rows, {gain, nullptr}, dgain, dbias, of_row[kRow]...);
     }
     (std::make_index_sequence<kRows>());
@@ -126,13 +134,14 @@ struct GroupSums {
   float* dy;  // room for the sums of dy of this group alone (channels)
 };
 
-RowGradient image_gradient(const Groups& groups, const SavedRow& row, const float* gain,
+template <class T>
+RowGradient image_gradient(const Groups& groups, const SavedRow<T>& row, const float* gain,
                            const GroupSums& sums) {
   RowSums total{0, 0, 0};
   for (std::size_t c = 0; c < groups.channels; ++c) {
     const std::size_t first = c * groups.inner;
     const RowSums of_channel =
-        row_sums({row.x + first, row.dy + first, row.mean, row.rstd, groups.inner}, {});
+        row_sums(SavedRow<T>{row.x + first, row.dy + first, row.mean, row.rstd, groups.inner}, {});
     const double gain_c = gain ? gain[c] : 1;
     total.xhat += of_channel.xhat;
     total.g += gain_c * of_channel.g;
@@ -151,20 +160,20 @@ RowGradient image_gradient(const Groups& groups, const SavedRow& row, const floa
 }
 
 // Writes dx of one group of an image. x, dy, dx (channels, inner).
-void write_image(const Groups& groups, const GradientRows& row, const float* gain,
+template <class T>
+void write_image(const Groups& groups, const GradientRows<T>& row, const float* gain,
                  const RowGradient gradient) {
   const std::size_t inner = groups.inner;
-  const float *x = row.x, *dy = row.dy;
-  float* dx = row.dx;
-  for (std::size_t c = 0; c < groups.channels; ++c, x += inner, dy += inner, dx += inner) {
+  const T *x = row.x, *dy = row.dy;
+  for (std::size_t c = 0; c < groups.channels; ++c, x += inner, dy += inner) {
     const Floats gain_c = splat(gain ? gain[c] : 1);
-    for_lanes(inner, [=, streamed = row.streamed](auto part, std::size_t i) KEEL_LOOP_BODY {
-      const Floats xhat = gradient.xhat(part.load(x + i));
-      write(part, gradient.dx(hn::Mul(part.load(dy + i), gain_c), xhat), dx + i, streamed);
+    write_row(row.dx, c * inner, inner, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return gradient.dx(hn::Mul(part.load(dy + i), gain_c), gradient.xhat(part.load(x + i)));
     });
   }
 }
 
+template <class T>
 void backward_image(const Binding& b, const GroupBackwardPlan& plan, std::size_t sample,
                     BlockSums* sums, float* extra) {
   const Groups& groups = plan.groups;
@@ -172,15 +181,14 @@ void backward_image(const Binding& b, const GroupBackwardPlan& plan, std::size_t
   for (std::size_t g = 0; g < groups.count; ++g) {
     const std::size_t row = sample * groups.count + g, channel = g * groups.channels;
     const float* gain = offset(b.inputs[BackIn::kGain].as<float>(), channel);
-    const SavedRow saved = saved_row(b, groups, row);
+    const SavedRow<T> saved = saved_row<T>(b, groups, row);
     const GroupSums of_group{sums ? sums->run(kGain) + channel : nullptr,
                              sums ? sums->run(kBias) + channel : nullptr, extra};
     const RowGradient gradient = image_gradient(groups, saved, gain, of_group);
-    const GradientRows rows{.x = saved.x,
-                            .dy = saved.dy,
-                            .dx = b.outputs[BackOut::kDx].as<float>() + row * width,
-                            .width = width,
-                            .streamed = is_streamed(b, groups.run())};
+    const GradientRows<T> rows{.x = saved.x,
+                               .dy = saved.dy,
+                               .dx = ResultRows(b, groups.run()).from(row * width),
+                               .width = width};
     write_image(groups, rows, gain, gradient);
   }
   if (sums) sums->end_addition();
@@ -192,15 +200,17 @@ void backward(const Binding& b, const GroupBackwardPlan& plan, const float* gain
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   BlockSums* const added = has_sums ? &*sums : nullptr;
-  if (plan.groups.inner > 1) {
-    for (std::size_t sample = range.first; sample < range.last; ++sample) {
-      backward_image(b, plan, sample, added, added ? plan.extra(b.workspace, block) : nullptr);
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
+    if (plan.groups.inner > 1) {
+      for (std::size_t sample = range.first; sample < range.last; ++sample) {
+        backward_image<T>(b, plan, sample, added, added ? plan.extra(b.workspace, block) : nullptr);
+      }
+      return;
     }
-  } else {
     for_row_groups(range, [&](auto rows, std::size_t sample) HWY_ATTR {
-      backward_tokens<rows()>(b, plan.groups, gains, sample, added);
+      backward_tokens<T, rows()>(b, plan.groups, gains, sample, added);
     });
-  }
+  });
   if (has_sums) sums->end_run();
 }
 

@@ -29,33 +29,37 @@ namespace {
 
 // Writes y = x * rrms of kRows groups from `row` on and saves rrms. y stays in the caches even when
 // it is large, because the norm that it is made for reads it at once.
-template <std::size_t kRows>
+template <class T, std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
-  const float* x = b.inputs[In::kX].as<float>() + row * width;
-  float* y = b.outputs[Out::kY].as<float>() + row * width;
+  const T* x = b.inputs[In::kX].as<T>() + row * width;
+  const ResultRows y = ResultRows::cached(b);
   float* rrms = b.outputs[Out::kRrms].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
-    prefetch_row(y + k * width, width);
+    y.prefetch((row + k) * width, width);
     const double mean_square = row_squares(x + k * width, width) / double(width);
     rrms[k] = float(1 / std::sqrt(mean_square + eps));
   }
-  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
+  for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
-    for_lanes(width, [=, factor = splat(rrms[k])](auto part, std::size_t i)
-                         KEEL_LOOP_BODY { part.store(hn::Mul(part.load(x + i), factor), y + i); });
+    const Floats factor = splat(rrms[k]);
+    write_row(y, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return hn::Mul(part.load(x + i), factor);
+    });
   }
 }
 
 void forward(const Binding& b, double eps, const RowRange& range) {
-  for_row_groups(range, [&](auto rows, std::size_t row)
-                            HWY_ATTR { forward_rows<rows()>(b, eps, row, range.width); });
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    for_row_groups(range, [&](auto rows, std::size_t row)
+                              HWY_ATTR { forward_rows<T, rows()>(b, eps, row, range.width); });
+  });
 }
 
 // Writes dx = rrms * (dy - xhat * mean(dy * xhat)) of kRows groups from `row` on.
-template <std::size_t kRows>
+template <class T, std::size_t kRows>
 void backward_rows(const Binding& b, std::size_t row, std::size_t width) {
-  const float* x = b.inputs[BackIn::kX].as<float>() + row * width;
-  const float* dy = b.inputs[BackIn::kDy].as<float>() + row * width;
+  const T* x = b.inputs[BackIn::kX].as<T>() + row * width;
+  const T* dy = b.inputs[BackIn::kDy].as<T>() + row * width;
   const float* rrms = b.inputs[BackIn::kRrms].as<float>() + row;
   const ResultRows dx(b, width);
   float slopes[kRows];
@@ -66,16 +70,17 @@ void backward_rows(const Binding& b, std::size_t row, std::size_t width) {
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width, dy += width) {
     const ScaledGradient gradient{splat(rrms[k]), splat(slopes[k]), splat(rrms[k])};
-    for_lanes(width, [=, at = (row + k) * width](auto part, std::size_t i) KEEL_LOOP_BODY {
-      const Floats xhat = gradient.xhat(part.load(x + i));
-      dx.put(part, gradient.dx(part.load(dy + i), xhat), at + i);
+    write_row(dx, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i)));
     });
   }
 }
 
 void backward(const Binding& b, const RowRange& range) {
-  for_row_groups(range, [&](auto rows, std::size_t row)
-                            HWY_ATTR { backward_rows<rows()>(b, row, range.width); });
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
+    for_row_groups(range, [&](auto rows, std::size_t row)
+                              HWY_ATTR { backward_rows<T, rows()>(b, row, range.width); });
+  });
 }
 
 }  // namespace

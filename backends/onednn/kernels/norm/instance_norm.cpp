@@ -66,10 +66,11 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
+template <class T>
 void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block,
                    const Slab& samples) {
   const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
-  const float* x = b.inputs[In::kX].as<float>();
+  const T* x = b.inputs[In::kX].as<T>();
   const ChannelMoments moments = moments_at(plan, {b.workspace, block, kMoments}, 0);
   float* const factors = plan.floats(b, block, kFactor);
   float* const shifts = plan.floats(b, block, kShift);
@@ -91,14 +92,17 @@ void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block
       part.store(factor, factors + c);
       part.store(hn::NegMulAdd(low, factor, biases ? part.load(biases + c) : zero()), shifts + c);
     });
-    write_centred(slab, {x, mean, factors, shifts}, ResultRows(b, slab.run_length()));
-    clear_left_out(slab, mask, b.outputs[Out::kY].as<float>());
+    const ResultRows y(b, slab.run_length());
+    write_centred(slab, CentredForward<T>{x, mean, factors, shifts}, y);
+    clear_left_out(slab, mask, y);
   });
 }
 
 void forward(const Binding& b, const SequencePlan& plan) {
-  plan.blocks.run([&](std::size_t block, const Slab& samples)
-                      HWY_ATTR { forward_block(b, plan, block, samples); });
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    plan.blocks.run([&](std::size_t block, const Slab& samples)
+                        HWY_ATTR { forward_block<T>(b, plan, block, samples); });
+  });
 }
 
 // The sums of a sample become the constants of its dx and are added to those of the block.
@@ -122,10 +126,11 @@ void sample_statistics(const Binding& b, const SequencePlan& plan, std::size_t b
   });
 }
 
+template <class T>
 void backward_block(const Binding& b, const SequencePlan& plan, std::size_t block,
                     const Slab& samples) {
   const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
-  const float *x = b.inputs[BackIn::kX].as<float>(), *dy = b.inputs[BackIn::kDy].as<float>();
+  const T *x = b.inputs[BackIn::kX].as<T>(), *dy = b.inputs[BackIn::kDy].as<T>();
   const auto constant = [&](std::size_t kind) { return plan.floats(b, block, kind); };
   for (std::size_t kind : {kDgain, kDbias}) {
     std::fill_n(plan.sum(b.workspace, block, kind), plan.stride(), 0.0);
@@ -133,22 +138,25 @@ void backward_block(const Binding& b, const SequencePlan& plan, std::size_t bloc
   for_samples(samples, plan.sizes, [&](const Slab& slab, std::size_t i) HWY_ATTR {
     const float* mean = b.inputs[BackIn::kMean].as<float>() + i * slab.channels;
     const float* rstd = b.inputs[BackIn::kRstd].as<float>() + i * slab.channels;
-    slab_sums(slab, mask, {x, dy, mean, rstd}, sums_at(plan, {b.workspace, block, kSums}, 0));
+    slab_sums(slab, mask, SavedChannels<T>{x, dy, mean, rstd},
+              sums_at(plan, {b.workspace, block, kSums}, 0));
     sample_statistics(b, plan, block, rstd, kept_elements(slab, mask));
     write_centred_gradient(slab, mask,
-                           {{mean, rstd, constant(kBackwardLow)},
-                            x,
-                            dy,
-                            constant(kScale),
-                            constant(kMeanDy),
-                            constant(kSlope)},
+                           CentredBackward<T>{{mean, rstd, constant(kBackwardLow)},
+                                              x,
+                                              dy,
+                                              constant(kScale),
+                                              constant(kMeanDy),
+                                              constant(kSlope)},
                            ResultRows(b, slab.run_length()));
   });
 }
 
 void backward(const Binding& b, const SequencePlan& plan) {
-  plan.blocks.run([&](std::size_t block, const Slab& samples)
-                      HWY_ATTR { backward_block(b, plan, block, samples); });
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
+    plan.blocks.run([&](std::size_t block, const Slab& samples)
+                        HWY_ATTR { backward_block<T>(b, plan, block, samples); });
+  });
   for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) KEEL_LOOP_BODY {
     const auto store = [&](Backward kind, const TensorRef& to) HWY_ATTR {
       if (to) part.store(sum_of_blocks(plan, b.workspace, kind, c).floats(), to.as<float>() + c);

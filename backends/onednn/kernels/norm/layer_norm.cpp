@@ -50,33 +50,35 @@ namespace {
 // Writes y = (x - mean) * rstd * gain + bias and saves mean and rstd.
 void forward(const Binding& b, const NormStatistic& statistic, const RowRange& range) {
   const RowAffine affine{b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>()};
-  write_centred(b, statistic, range, [&](Floats xhat, auto part, std::size_t i) KEEL_LOOP_BODY {
-    return affine.apply(part, xhat, i);
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    write_centred<T>(b, statistic, range,
+                     [&](Floats xhat, auto part, std::size_t i)
+                         KEEL_LOOP_BODY { return affine.apply(part, xhat, i); });
   });
 }
 
+template <class T>
 RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::size_t row,
                         std::size_t width) {
   ResultRows(b, width).prefetch(row * width, width);
-  const SavedRow saved{b.inputs[BackIn::kX].as<float>() + row * width,
-                       b.inputs[BackIn::kDy].as<float>() + row * width,
-                       b.inputs[BackIn::kMean].as<float>()[row],
-                       b.inputs[BackIn::kRstd].as<float>()[row], width};
+  const SavedRow<T> saved{
+      b.inputs[BackIn::kX].as<T>() + row * width, b.inputs[BackIn::kDy].as<T>() + row * width,
+      b.inputs[BackIn::kMean].as<float>()[row], b.inputs[BackIn::kRstd].as<float>()[row], width};
   const double count = variance_count(std::int64_t(width), statistic.unbiased);
   return row_gradient(saved, {b.inputs[BackIn::kGain].as<float>(), nullptr},
                       double(width) / count * slope_factor(statistic, saved.rstd));
 }
 
 // Writes dx of kRows rows from `row` on and adds their share of dgain and dbias to the sums.
-template <std::size_t kRows>
+template <class T, std::size_t kRows>
 void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t row,
                    std::size_t width, BlockSums* sums) {
-  const GradientRows rows =
-      gradient_rows(b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
+  const GradientRows<T> rows =
+      gradient_rows(b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
                     ResultRows(b, width), row * width, width);
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     // Braces keep the order of the rows, which the prefetcher of the processor relies on.
-    const RowGradient of_row[] = {gradient_of(b, statistic, row + kRow, width)...};
+    const RowGradient of_row[] = {gradient_of<T>(b, statistic, row + kRow, width)...};
     write_gradients(rows, {b.inputs[BackIn::kGain].as<float>(), nullptr}, sums, of_row[kRow]...);
   }
   (std::make_index_sequence<kRows>());
@@ -87,8 +89,10 @@ void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
   const bool has_sums = !plan.is_wide && (b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias]);
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
-  for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
-    backward_rows<rows()>(b, plan.statistic, row, range.width, has_sums ? &*sums : nullptr);
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
+    for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
+      backward_rows<T, rows()>(b, plan.statistic, row, range.width, has_sums ? &*sums : nullptr);
+    });
   });
   if (has_sums) sums->end_run();
 }
@@ -102,17 +106,17 @@ void add_up(const Binding& b, const BackwardPlan& plan, std::size_t width) {
   store(kBias, b.outputs[BackOut::kDbias]);
 }
 
-// Writes dgain and dbias of wide rows. It runs before dx is written, perhaps over dy.
-void add_up_wide(const Binding& b, const RowBlocks& blocks) {
+template <class T>
+void add_up_wide_of(const Binding& b, const RowBlocks& blocks) {
   const auto rows = std::size_t(blocks.rows), width = std::size_t(blocks.width);
   float* const low = static_cast<float*>(b.workspace);
-  const WideRows in{b.inputs[BackIn::kX].as<float>(),
-                    b.inputs[BackIn::kDy].as<float>(),
-                    b.inputs[BackIn::kMean].as<float>(),
-                    b.inputs[BackIn::kRstd].as<float>(),
-                    low,
-                    rows,
-                    width};
+  const WideRows<T> in{b.inputs[BackIn::kX].as<T>(),
+                       b.inputs[BackIn::kDy].as<T>(),
+                       b.inputs[BackIn::kMean].as<float>(),
+                       b.inputs[BackIn::kRstd].as<float>(),
+                       low,
+                       rows,
+                       width};
   blocks.run([&](std::size_t, const RowRange& range) HWY_ATTR {
     for (std::size_t row = range.first; row < range.last; ++row) low[row] = mean_xhat(in, row);
   });
@@ -120,6 +124,11 @@ void add_up_wide(const Binding& b, const RowBlocks& blocks) {
     write_wide_sums(in, first, n, b.outputs[BackOut::kDgain].as<float>(),
                     b.outputs[BackOut::kDbias].as<float>());
   });
+}
+
+// Writes dgain and dbias of wide rows. It runs before dx is written, perhaps over dy.
+void add_up_wide(const Binding& b, const RowBlocks& blocks) {
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR { add_up_wide_of<T>(b, blocks); });
 }
 
 }  // namespace

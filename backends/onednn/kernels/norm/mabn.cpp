@@ -121,11 +121,12 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab
   });
 }
 
-void forward(const Binding& b, const MabnPlan& plan) {
-  const float* x = b.inputs[In::kX].as<float>();
-  const UncentredForward in{x, b.outputs[Out::kRstd].as<float>(), plan.constant(b.workspace, kGain),
-                            b.inputs[In::kBias].as<float>(),
-                            ResultRows(b, plan.blocks.run_length())};
+template <class T>
+void forward_of(const Binding& b, const MabnPlan& plan) {
+  const T* x = b.inputs[In::kX].as<T>();
+  const UncentredForward<T> in{x, b.outputs[Out::kRstd].as<float>(),
+                               plan.constant(b.workspace, kGain), b.inputs[In::kBias].as<float>(),
+                               ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -137,6 +138,10 @@ void forward(const Binding& b, const MabnPlan& plan) {
       },
       [&](const Slab& slab) HWY_ATTR { forward_statistics(b, plan, slab); },
       [&](const Slab& slab) HWY_ATTR { write_forward(slab, in, mask_of(b)); });
+}
+
+void forward(const Binding& b, const MabnPlan& plan) {
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { forward_of<T>(b, plan); });
 }
 
 void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab) {
@@ -165,13 +170,13 @@ void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& sla
   });
 }
 
-void backward(const Binding& b, const MabnPlan& plan) {
+template <class T>
+void backward_of(const Binding& b, const MabnPlan& plan) {
   const float* rstd = b.inputs[BackIn::kRstd].as<float>();
-  const UncentredGradient in{b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
-                             rstd};
-  const UncentredBackward write{in, rstd, plan.constant(b.workspace, kSlope),
-                                plan.constant(b.workspace, kGain),
-                                ResultRows(b, plan.blocks.run_length())};
+  const UncentredGradient<T> in{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(), rstd};
+  const UncentredBackward<T> write{in, rstd, plan.constant(b.workspace, kSlope),
+                                   plan.constant(b.workspace, kGain),
+                                   ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -184,6 +189,10 @@ void backward(const Binding& b, const MabnPlan& plan) {
       },
       [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); },
       [&](const Slab& slab) HWY_ATTR { write_backward(slab, write, mask_of(b)); });
+}
+
+void backward(const Binding& b, const MabnPlan& plan) {
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR { backward_of<T>(b, plan); });
 }
 
 }  // namespace

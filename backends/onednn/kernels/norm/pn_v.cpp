@@ -49,11 +49,12 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
   });
 }
 
-void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
+template <class T>
+void forward_of(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
-  const UncentredForward in{b.inputs[In::kX].as<float>(), b.outputs[Out::kRpsi].as<float>(),
-                            b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
-                            ResultRows(b, plan.blocks.run_length())};
+  const UncentredForward<T> in{b.inputs[In::kX].as<T>(), b.outputs[Out::kRpsi].as<float>(),
+                               b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
+                               ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -65,6 +66,10 @@ void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
       },
       [&](const Slab& slab) HWY_ATTR { forward_statistics(b, plan, attrs, slab); },
       [&](const Slab& slab) HWY_ATTR { write_forward(slab, in, mask); });
+}
+
+void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { forward_of<T>(b, plan, attrs); });
 }
 
 // Computes dgain, dbias and the slope of dx, 0 in evaluation, from the sums of all blocks.
@@ -89,14 +94,14 @@ void backward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttr
   });
 }
 
-void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
+template <class T>
+void backward_of(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
   const float* rpsi = b.inputs[BackIn::kRpsi].as<float>();
-  const UncentredGradient in{b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
-                             rpsi};
-  const UncentredBackward write{in, rpsi, plan.constant(b.workspace, 0),
-                                b.inputs[BackIn::kGain].as<float>(),
-                                ResultRows(b, plan.blocks.run_length())};
+  const UncentredGradient<T> in{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(), rpsi};
+  const UncentredBackward<T> write{in, rpsi, plan.constant(b.workspace, 0),
+                                   b.inputs[BackIn::kGain].as<float>(),
+                                   ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -109,6 +114,10 @@ void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
       },
       [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, attrs, slab); },
       [&](const Slab& slab) HWY_ATTR { write_backward(slab, write, mask); });
+}
+
+void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR { backward_of<T>(b, plan, attrs); });
 }
 
 }  // namespace

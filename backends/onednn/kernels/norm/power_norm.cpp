@@ -106,21 +106,23 @@ void batch_statistics(const Binding& b, const PowerNormPlan& plan, const Step& s
 
 // How sums of squares are formed, of the kept rows and perhaps of all, and how y is written, where
 // there is no scaling in front.
+template <class T>
 struct PlainRows {
   const Binding& b;
   const PowerNormPlan& plan;
 
   void sum(std::size_t block, const Slab& part) const {
-    const float* x = b.inputs[In::kX].as<float>();
+    const T* x = b.inputs[In::kX].as<T>();
     add_squares(part, x, b.inputs[In::kMask].as<std::uint8_t>(), plan.sum(b, block, 0, part.first));
     if (plan.pad_stats) add_squares(part, x, nullptr, plan.sum(b, block, 1, part.first));
   }
   void write(const Slab& slab) const {
-    write_forward(slab,
-                  {b.inputs[In::kX].as<float>(), b.outputs[Out::kRpsi].as<float>(),
-                   b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
-                   ResultRows(b, slab.run_length())},
-                  b.inputs[In::kMask].as<std::uint8_t>());
+    write_forward(
+        slab,
+        UncentredForward<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kRpsi].as<float>(),
+                            b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
+                            ResultRows(b, slab.run_length())},
+        b.inputs[In::kMask].as<std::uint8_t>());
   }
   void write_alone(std::size_t, const Slab& part) const { write(part); }
   void sum_and_write(std::size_t block, const Slab& part) const {
@@ -130,6 +132,7 @@ struct PlainRows {
 };
 
 // How the same is done with z = x * rrms for x, part by part.
+template <class T>
 struct ScaledRows {
   const Binding& b;
   const PowerNormPlan& plan;
@@ -143,24 +146,27 @@ struct ScaledRows {
     const std::size_t block = slab.offset / slab.stride / std::size_t(blocks.block);
     for_row_parts(slab,
                   [&](const Slab& part) HWY_ATTR { visit<kWrite>(block, part, mask(), nullptr); });
-    clear_left_out(slab, mask(), b.outputs[Out::kY].as<float>());
+    clear_left_out(slab, mask(), rows());
   }
   // Forms no sums. The scales of rows left out are written too, for the backward reads them.
   void write_alone(std::size_t block, const Slab& part) const {
     visit<kScale | kWrite>(block, part, mask(), nullptr);
     scale_left_out(part);
-    clear_left_out(part, mask(), b.outputs[Out::kY].as<float>());
+    clear_left_out(part, mask(), rows());
   }
   void sum_and_write(std::size_t block, const Slab& part) const {
     visit<kScale | kWrite>(block, part, mask(), plan.sum(b, block, 0, 0));
     sum_all(block, part);
-    clear_left_out(part, mask(), b.outputs[Out::kY].as<float>());
+    clear_left_out(part, mask(), rows());
   }
 
  private:
   enum : int { kScale = 1, kWrite = 2 };
 
   RowMask mask() const { return b.inputs[In::kMask].as<std::uint8_t>(); }
+  ResultRows rows() const {
+    return ResultRows(b, std::size_t(plan.columns.blocks.sizes.channels) / plan.groups);
+  }
   // Forms the sums of all rows with pad_stats. In any case it writes the scales of those left out.
   void sum_all(std::size_t block, const Slab& part) const {
     plan.pad_stats ? visit<kScale>(block, part, nullptr, plan.sum(b, block, 1, 0))
@@ -171,7 +177,7 @@ struct ScaledRows {
     for_left_out(part, mask(), [&](std::size_t at) HWY_ATTR {
       for (std::size_t k = 0; k < plan.groups; ++k, at += width) {
         b.outputs[Out::kRrms].as<float>()[at / width] =
-            scale_of_group(b.inputs[In::kX].as<float>() + at, width, plan.scaling_eps);
+            scale_of_group(b.inputs[In::kX].as<T>() + at, width, plan.scaling_eps);
       }
     });
   }
@@ -180,10 +186,12 @@ struct ScaledRows {
   template <int kDo>
   void visit(std::size_t block, const Slab& part, RowMask mask, double* totals) const {
     const RowGroups sizes{plan.groups, part.channels / plan.groups};
-    const ScaledForward in{
-        b.inputs[In::kX].as<float>(),         b.outputs[Out::kRrms].as<float>(),
-        b.outputs[Out::kRpsi].as<float>(),    {b.inputs[In::kGain].as<float>(), 1},
-        {b.inputs[In::kBias].as<float>(), 0}, ResultRows(b, sizes.width)};
+    const ScaledForward<T> in{b.inputs[In::kX].as<T>(),
+                              b.outputs[Out::kRrms].as<float>(),
+                              b.outputs[Out::kRpsi].as<float>(),
+                              {b.inputs[In::kGain].as<float>(), 1},
+                              {b.inputs[In::kBias].as<float>(), 0},
+                              rows()};
     float* const squares = plan.run(b, block);
     for_strips(part, mask, [&](const Strip& strip) HWY_ATTR {
       std::fill_n(squares, part.channels, 0.0f);
@@ -192,11 +200,12 @@ struct ScaledRows {
         if ((kDo & kScale) != 0) save_scales(group, in.x);
         visit_group<(kDo & kWrite) != 0>(group, in, squares);
       });
-      if (totals != nullptr) add_squares({strip, part.stride, sizes, in}, squares, totals);
+      if (totals != nullptr)
+        add_squares(ScaledStrip<T>{strip, part.stride, sizes, in}, squares, totals);
     });
   }
   template <std::size_t kRows>
-  void save_scales(const Group<kRows>& group, const float* x) const {
+  void save_scales(const Group<kRows>& group, const T* x) const {
     for (std::size_t r = 0; r < kRows; ++r) {
       b.outputs[Out::kRrms].as<float>()[group.number[r]] =
           scale_of_group(x + group.at[r], group.width, plan.scaling_eps);
@@ -254,8 +263,10 @@ void write_result(const Rows& rows, const Step& step) {
 
 void forward(const Binding& b, const PowerNormPlan& plan) {
   const Step step = step_of(b, plan);
-  plan.is_scaled() ? write_result(ScaledRows{b, plan}, step)
-                   : write_result(PlainRows{b, plan}, step);
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    plan.is_scaled() ? write_result(ScaledRows<T>{b, plan}, step)
+                     : write_result(PlainRows<T>{b, plan}, step);
+  });
   if (!plan.training) return;
   const std::int32_t* count = b.inputs[In::kStep].as<std::int32_t>();
   if (count) *b.outputs[Out::kNextStep].as<std::int32_t>() = *count + (step.uses_batch ? 1 : 0);

@@ -63,23 +63,26 @@ void take_given(const Binding& b, const PowerNormPlan& plan, std::size_t block, 
   take_row(plan.columns, given, UncentredSumRow::kAllDyXhat, plan.sum(b, 0, 3, 0), slab);
 }
 
+template <class T>
 void backward_part(const Binding& b, const PowerNormPlan& plan, std::size_t block,
                    const Slab& part) {
   const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
-  const UncentredGradient in{b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
-                             b.inputs[BackIn::kRpsi].as<float>()};
+  const UncentredGradient<T> in{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
+                                b.inputs[BackIn::kRpsi].as<float>()};
   const auto sum = [&](std::size_t kind) { return plan.sum(b, block, kind, part.first); };
   if (!plan.columns.is_given) {
     add_gradient_sums(part, in, mask, {sum(0), sum(1)});
     if (plan.pad_stats) add_gradient_sums(part, in, nullptr, {sum(2), sum(3)});
   }
-  write_backward(part,
-                 {in, b.inputs[BackIn::kRdx].as<float>(), slope_of(b, plan),
-                  b.inputs[BackIn::kGain].as<float>(), ResultRows(b, part.run_length())},
-                 mask);
+  write_backward(
+      part,
+      UncentredBackward<T>{in, b.inputs[BackIn::kRdx].as<float>(), slope_of(b, plan),
+                           b.inputs[BackIn::kGain].as<float>(), ResultRows(b, part.run_length())},
+      mask);
 }
 
 // Some rows of a block, with a scaling in front.
+template <class T>
 struct ScaledPart {
   const Binding& b;
   const PowerNormPlan& plan;
@@ -90,7 +93,7 @@ struct ScaledPart {
     const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
     if (plan.pad_stats) visit<false>(nullptr, 2);  // first: dx may be dy
     visit<true>(mask, 0);
-    clear_left_out(part, mask, b.outputs[BackOut::kDx].as<float>());
+    clear_left_out(part, mask, ResultRows(b, part.channels / plan.groups));
   }
 
  private:
@@ -98,11 +101,14 @@ struct ScaledPart {
   template <bool kWrites>
   void visit(RowMask mask, std::size_t kind) const {
     const RowGroups sizes{plan.groups, part.channels / plan.groups};
-    const ScaledBackward in{
-        b.inputs[BackIn::kX].as<float>(),         b.inputs[BackIn::kDy].as<float>(),
-        b.inputs[BackIn::kRrms].as<float>(),      b.inputs[BackIn::kRpsi].as<float>(),
-        b.inputs[BackIn::kRdx].as<float>(),       {slope_of(b, plan), 0},
-        {b.inputs[BackIn::kGain].as<float>(), 1}, ResultRows(b, sizes.width)};
+    const ScaledBackward<T> in{b.inputs[BackIn::kX].as<T>(),
+                               b.inputs[BackIn::kDy].as<T>(),
+                               b.inputs[BackIn::kRrms].as<float>(),
+                               b.inputs[BackIn::kRpsi].as<float>(),
+                               b.inputs[BackIn::kRdx].as<float>(),
+                               {slope_of(b, plan), 0},
+                               {b.inputs[BackIn::kGain].as<float>(), 1},
+                               ResultRows(b, sizes.width)};
     float* const runs[] = {plan.run(b, block), plan.run(b, block) + plan.columns.stride()};
     for_strips(part, mask, [&](const Strip& strip) HWY_ATTR {
       for (float* run : runs) std::fill_n(run, part.channels, 0.0f);
@@ -116,14 +122,15 @@ struct ScaledPart {
       }
     });
   }
-  // dz waits in L1; that of a group too wide for it waits in dx.
+  // dz waits in L1; that of a group too wide for it waits in the workspace.
   template <bool kWrites, std::size_t kRows>
-  void visit(const Group<kRows>& group, const ScaledBackward& in, float* const (&runs)[2]) const {
+  void visit(const Group<kRows>& group, const ScaledBackward<T>& in,
+             float* const (&runs)[2]) const {
     HWY_ALIGN float room[kGroupRoom];
     float* dz[kRows];
     for (std::size_t r = 0; r < kRows; ++r) {
       const bool fits = kRows * group.width <= kGroupRoom;
-      dz[r] = fits ? room + r * group.width : in.dx.data + group.at[r];
+      dz[r] = fits ? room + r * group.width : plan.wide_room(b, block);
     }
     ChainedSum products[kRows];
     visit_group<kWrites>(group, in, runs, dz, products);
@@ -138,9 +145,11 @@ void backward(const Binding& b, const PowerNormPlan& plan) {
   const ColumnBlocks& blocks = plan.columns.blocks;
   blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
     plan.columns.is_given ? take_given(b, plan, block, slab) : plan.clear_sums(b, block, slab);
-    for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
-      plan.is_scaled() ? ScaledPart{b, plan, block, part}.run()
-                       : backward_part(b, plan, block, part);
+    with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
+      for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
+        plan.is_scaled() ? ScaledPart<T>{b, plan, block, part}.run()
+                         : backward_part<T>(b, plan, block, part);
+      });
     });
   });
   blocks.run_channels([&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); });
@@ -160,6 +169,7 @@ Prepared prepare_power_norm_backward(const NodeContext& context) {
   PowerNormPlan plan = power_norm_plan(context.input(BackIn::kX).shape,
                                        context.attrs<PowerNormBackwardAttrs>(), 2, 2);
   plan.columns.is_given = context.has(BackIn::kSums);
+  if (plan.is_wide()) plan.columns.sums += 1;  // the blocks stay those of the sums alone
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(backward);

@@ -6,6 +6,9 @@
 
 namespace keel::onednn {
 
+// The maximum number of elements in the buffer for dz of a group.
+inline constexpr std::size_t kGroupRoom = 4 * 1024;
+
 // The attributes that the kernels need, and the offsets of their sums: first those of the kept
 // rows, then, with pad_stats, those of all rows.
 struct PowerNormPlan {
@@ -15,6 +18,7 @@ struct PowerNormPlan {
   bool is_release, pad_stats, training;
   std::size_t groups;  // groups of the preceding scaling; 0 if there is none
   double scaling_eps;
+  std::size_t run_kind;  // the kind after all sums
 
   bool is_scaled() const { return groups > 0; }
   double* sum(const Binding& b, std::size_t block, std::size_t kind, std::size_t channel) const {
@@ -25,10 +29,18 @@ struct PowerNormPlan {
       std::fill_n(sum(b, block, kind, slab.first), slab.channels, 0.0);
     }
   }
-  // Returns the start of the last kind of sums, which a scaling adds: instead of a double it holds
-  // two floats a channel.
+  // Returns the start of a kind that a scaling adds: instead of a double it holds two floats a
+  // channel.
   float* run(const Binding& b, std::size_t block) const {
-    return reinterpret_cast<float*>(sum(b, block, columns.sums - 1, 0));
+    return reinterpret_cast<float*>(sum(b, block, run_kind, 0));
+  }
+  // The same of one more kind, which the backward has where is_wide().
+  float* wide_room(const Binding& b, std::size_t block) const {
+    return reinterpret_cast<float*>(sum(b, block, run_kind + 1, 0));
+  }
+  // Whether a group has more elements than the buffer of a kernel.
+  bool is_wide() const {
+    return is_scaled() && std::size_t(columns.blocks.sizes.channels) / groups > kGroupRoom;
   }
 };
 
@@ -50,7 +62,8 @@ inline PowerNormPlan power_norm_plan(const Shape& x, const PowerNormAttrs& attrs
           attrs.pad_stats,
           attrs.training,
           std::size_t(attrs.groups),
-          attrs.scaling_eps};
+          attrs.scaling_eps,
+          std::size_t(sums) - 1};
 }
 
 }  // namespace keel::onednn

@@ -46,10 +46,10 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // Writes y = x * rrms * gain + bias of kRows rows from `row` on and saves rrms.
-template <std::size_t kRows>
+template <class T, std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
   const RowAffine affine{b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>()};
-  const float* x = b.inputs[In::kX].as<float>() + row * width;
+  const T* x = b.inputs[In::kX].as<T>() + row * width;
   const ResultRows y(b, width);
   float* rrms = b.outputs[Out::kRrms].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
@@ -59,22 +59,25 @@ void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t wid
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
-    for_lanes(width, [&, factor = splat(rrms[k]), at = (row + k) * width](
-                         auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, affine.apply(part, hn::Mul(part.load(x + i), factor), i), at + i);
+    const Floats factor = splat(rrms[k]);
+    write_row(y, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return affine.apply(part, hn::Mul(part.load(x + i), factor), i);
     });
   }
 }
 
 void forward(const Binding& b, double eps, const RowRange& range) {
-  for_row_groups(range, [&](auto rows, std::size_t row)
-                            HWY_ATTR { forward_rows<rows()>(b, eps, row, range.width); });
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    for_row_groups(range, [&](auto rows, std::size_t row)
+                              HWY_ATTR { forward_rows<T, rows()>(b, eps, row, range.width); });
+  });
 }
 
+template <class T>
 ScaledGradient gradient_of(const Binding& b, std::size_t row, std::size_t width) {
   ResultRows(b, width).prefetch(row * width, width);
-  const float *x = b.inputs[BackIn::kX].as<float>() + row * width,
-              *dy = b.inputs[BackIn::kDy].as<float>() + row * width;
+  const T *x = b.inputs[BackIn::kX].as<T>() + row * width,
+          *dy = b.inputs[BackIn::kDy].as<T>() + row * width;
   const float rrms = b.inputs[BackIn::kRrms].as<float>()[row];
   const double products =
       row_products(x, dy, width, rrms, {b.inputs[BackIn::kGain].as<float>(), nullptr});
@@ -82,13 +85,13 @@ ScaledGradient gradient_of(const Binding& b, std::size_t row, std::size_t width)
 }
 
 // Writes dx of kRows rows from `row` on and adds their share of dgain and dbias to the sums.
-template <std::size_t kRows>
+template <class T, std::size_t kRows>
 void backward_rows(const Binding& b, std::size_t row, std::size_t width, BlockSums* sums) {
-  const GradientRows rows =
-      gradient_rows(b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
+  const GradientRows<T> rows =
+      gradient_rows(b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
                     ResultRows(b, width), row * width, width);
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
-    const ScaledGradient of_row[] = {gradient_of(b, row + kRow, width)...};
+    const ScaledGradient of_row[] = {gradient_of<T>(b, row + kRow, width)...};
     write_gradients(rows, {b.inputs[BackIn::kGain].as<float>(), nullptr}, sums, of_row[kRow]...);
   }
   (std::make_index_sequence<kRows>());
@@ -99,8 +102,10 @@ void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
   const bool has_sums = !plan.is_wide && (b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias]);
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
-  for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
-    backward_rows<rows()>(b, row, range.width, has_sums ? &*sums : nullptr);
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
+    for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
+      backward_rows<T, rows()>(b, row, range.width, has_sums ? &*sums : nullptr);
+    });
   });
   if (has_sums) sums->end_run();
 }
@@ -114,20 +119,25 @@ void add_up(const Binding& b, const BackwardPlan& plan, std::size_t width) {
   store(kBias, b.outputs[BackOut::kDbias]);
 }
 
-// Writes dgain and dbias of wide rows. It runs before dx is written, perhaps over dy.
-void add_up_wide(const Binding& b, const RowBlocks& blocks) {
+template <class T>
+void add_up_wide_of(const Binding& b, const RowBlocks& blocks) {
   const auto rows = std::size_t(blocks.rows), width = std::size_t(blocks.width);
-  const WideRows in{b.inputs[BackIn::kX].as<float>(),
-                    b.inputs[BackIn::kDy].as<float>(),
-                    nullptr,
-                    b.inputs[BackIn::kRrms].as<float>(),
-                    nullptr,
-                    rows,
-                    width};
+  const WideRows<T> in{b.inputs[BackIn::kX].as<T>(),
+                       b.inputs[BackIn::kDy].as<T>(),
+                       nullptr,
+                       b.inputs[BackIn::kRrms].as<float>(),
+                       nullptr,
+                       rows,
+                       width};
   run_columns_of_rows(width, [&](std::size_t first, std::size_t n) HWY_ATTR {
     write_wide_sums(in, first, n, b.outputs[BackOut::kDgain].as<float>(),
                     b.outputs[BackOut::kDbias].as<float>());
   });
+}
+
+// Writes dgain and dbias of wide rows. It runs before dx is written, perhaps over dy.
+void add_up_wide(const Binding& b, const RowBlocks& blocks) {
+  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR { add_up_wide_of<T>(b, blocks); });
 }
 
 }  // namespace

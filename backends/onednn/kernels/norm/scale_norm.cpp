@@ -34,39 +34,52 @@ float gain_of(const Binding& b) {
   return b.inputs[In::kGain] ? *b.inputs[In::kGain].as<float>() : 1;
 }
 
-// Writes y = x * rnorm * gain and saves rnorm.
-void forward(const Binding& b, double eps, const RowRange& range) {
+template <class T>
+void forward_rows(const Binding& b, double eps, const RowRange& range) {
   const Floats gain = splat(gain_of(b));
   const ResultRows y(b, range.width);
   for (std::size_t row = range.first; row < range.last; ++row) {
-    const float* x = b.inputs[In::kX].as<float>() + row * range.width;
+    const T* x = b.inputs[In::kX].as<T>() + row * range.width;
     float& rnorm = b.outputs[Out::kRnorm].as<float>()[row];
     const double norm = std::sqrt(row_squares(x, range.width));
     rnorm = float(1 / (norm <= eps ? eps : norm));
-    for_lanes(range.width, [&, factor = splat(rnorm), at = row * range.width](
-                               auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, hn::Mul(hn::Mul(part.load(x + i), factor), gain), at + i);
+    const Floats factor = splat(rnorm);
+    write_row(y, row * range.width, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return hn::Mul(hn::Mul(part.load(x + i), factor), gain);
     });
   }
 }
 
-// Writes dx of the rows of a block and returns their sum of dy * xhat.
-double backward(const Binding& b, double eps, const RowRange& range) {
+// Writes y = x * rnorm * gain and saves rnorm.
+void forward(const Binding& b, double eps, const RowRange& range) {
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { forward_rows<T>(b, eps, range); });
+}
+
+template <class T>
+double backward_rows(const Binding& b, double eps, const RowRange& range) {
   const float gain = gain_of(b);
   const ResultRows dx(b, range.width);
   double dgain = 0;
   for (std::size_t row = range.first; row < range.last; ++row) {
-    const float *x = b.inputs[BackIn::kX].as<float>() + row * range.width,
-                *dy = b.inputs[BackIn::kDy].as<float>() + row * range.width;
+    const T *x = b.inputs[BackIn::kX].as<T>() + row * range.width,
+            *dy = b.inputs[BackIn::kDy].as<T>() + row * range.width;
     const float rnorm = b.inputs[BackIn::kRnorm].as<float>()[row];
     const double product = row_products(x, dy, range.width, rnorm, {nullptr, nullptr});
     dgain += product;
     const float slope = rnorm == float(1 / eps) ? 0 : float(product);
     const ScaledGradient gradient{splat(rnorm), splat(slope), splat(rnorm * gain)};
-    for_lanes(range.width, [=, at = row * range.width](auto part, std::size_t i) KEEL_LOOP_BODY {
-      dx.put(part, gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i))), at + i);
+    write_row(dx, row * range.width, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i)));
     });
   }
+  return dgain;
+}
+
+// Writes dx of the rows of a block and returns their sum of dy * xhat.
+double backward(const Binding& b, double eps, const RowRange& range) {
+  double dgain = 0;
+  with_elements(b.inputs[BackIn::kX],
+                [&]<class T>(T) HWY_ATTR { dgain = backward_rows<T>(b, eps, range); });
   return dgain;
 }
 

@@ -30,8 +30,8 @@ namespace {
 void forward(const Binding& b, const ColumnPlan& plan, double eps_inside) {
   const float* v = b.inputs[In::kV].as<float>();
   float* rnorm = b.outputs[Out::kRnorm].as<float>();
-  const UncentredForward in{v, rnorm, b.inputs[In::kG].as<float>(), nullptr,
-                            ResultRows(b, plan.blocks.run_length())};
+  const UncentredForward<float> in{v, rnorm, b.inputs[In::kG].as<float>(), nullptr,
+                                   ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -51,9 +51,10 @@ void forward(const Binding& b, const ColumnPlan& plan, double eps_inside) {
 void backward(const Binding& b, const ColumnPlan& plan) {
   const float *g = b.inputs[BackIn::kG].as<float>(), *rnorm = b.inputs[BackIn::kRnorm].as<float>();
   float *dg = b.outputs[BackOut::kDg].as<float>(), *scale = plan.constant(b.workspace, 0);
-  const UncentredGradient in{b.inputs[BackIn::kV].as<float>(), b.inputs[BackIn::kDw].as<float>(),
-                             rnorm};
-  const UncentredBackward write{in, scale, dg, nullptr, ResultRows(b, plan.blocks.run_length())};
+  const UncentredGradient<float> in{b.inputs[BackIn::kV].as<float>(),
+                                    b.inputs[BackIn::kDw].as<float>(), rnorm};
+  const UncentredBackward<float> write{in, scale, dg, nullptr,
+                                       ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
