@@ -20,6 +20,7 @@ class CudaBackend : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::string description() const override;
   Prepared prepare(const NodeContext& context) override;
+  bool narrows_result(const NodeContext& context) const override;
   std::unique_ptr<Memory> allocate(std::int64_t bytes) override;
   std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) override;
   Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) override;

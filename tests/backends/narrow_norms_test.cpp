@@ -30,8 +30,6 @@
 namespace keel::test::narrow_norms {
 namespace {
 
-bool reads_bf16() { return default_backend() != "cuda"; }
-
 // A norm of x: its operands are those of column_operands, and what it does not need it leaves.
 struct NarrowNorm {
   std::string name;
@@ -226,7 +224,6 @@ void compare_sequences(Compared& compared, const Shape& x, std::int64_t steps) {
 }
 
 TEST_CASE("backend narrow norms: x, dy, y and dx in bf16 have the bits of float32") {
-  if (!reads_bf16()) return;
   for_each_target([] {
     Compared compared;
     compare_rows(compared, {6, 12});
@@ -243,7 +240,6 @@ TEST_CASE("backend narrow norms: x, dy, y and dx in bf16 have the bits of float3
 }
 
 TEST_CASE("backend narrow norms: the same of rows of every width" * doctest::test_suite("slow")) {
-  if (!reads_bf16()) return;
   for_each_target([] {
     Compared compared;
     for (const std::int64_t width : {1, 7, 16, 31, 64, 131, 520, 1001, 2052}) {
@@ -259,7 +255,6 @@ TEST_CASE("backend narrow norms: the same of rows of every width" * doctest::tes
 
 TEST_CASE("backend narrow norms: the same of columns, images and sequences" *
           doctest::test_suite("slow")) {
-  if (!reads_bf16()) return;
   for_each_target([] {
     Compared compared;
     for (const Shape& shape :
@@ -319,7 +314,6 @@ void check_beside_reference(const NormBuild& build, const NormCase& c) {
 }
 
 TEST_CASE("backend narrow norms: within the bounds of float32 and one rounding") {
-  if (!reads_bf16()) return;
   struct Subject {
     NormBuild build;
     NormLayout layout = NormLayout::kRows;
