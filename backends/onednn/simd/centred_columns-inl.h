@@ -30,11 +30,12 @@ HWY_INLINE void write_centred(const Slab& slab, const CentredForward<T>& in, con
     return Constants{reader.load(in.mean + c), reader.load(in.scale + c),
                      reader.load(in.shift + c)};
   };
-  const auto body = [x = in.x, to = y](auto part, const Constants& k,
-                                       std::size_t i) KEEL_LOOP_BODY {
-    to.put(part, hn::MulAdd(hn::Sub(part.load(x + i), k.mean), k.scale, k.shift), i);
-  };
-  for_slab(slab, at, body, &y);
+  with_put(y, [&](auto put) KEEL_LOOP_BODY {
+    const auto body = [x = in.x, put](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
+      put(part, hn::MulAdd(hn::Sub(part.load(x + i), k.mean), k.scale, k.shift), i);
+    };
+    for_slab(slab, at, body, &y);
+  });
 }
 
 // The arrays (channels) of xhat = (x - mean) * rstd - low.
@@ -67,12 +68,14 @@ HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const Cen
     return Constants{in.channels.at(reader, c), reader.load(in.scale + c),
                      reader.load(in.mean_dy + c), reader.load(in.slope + c)};
   };
-  const auto body = [x = in.x, dy = in.dy, to = dx](auto part, const Constants& k,
-                                                    std::size_t i) KEEL_LOOP_BODY {
-    const Floats g = hn::Sub(part.load(dy + i), k.mean_dy), xhat = k.xhat(part.load(x + i));
-    to.put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
-  };
-  for_slab(slab, at, body, &dx);
+  with_put(dx, [&](auto put) KEEL_LOOP_BODY {
+    const auto body = [x = in.x, dy = in.dy, put](auto part, const Constants& k,
+                                                  std::size_t i) KEEL_LOOP_BODY {
+      const Floats g = hn::Sub(part.load(dy + i), k.mean_dy), xhat = k.xhat(part.load(x + i));
+      put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
+    };
+    for_slab(slab, at, body, &dx);
+  });
   clear_left_out(slab, mask, dx);
 }
 

@@ -93,6 +93,12 @@ HWY_INLINE GradientRows<T> gradient_rows(const T* x, const T* dy, const ResultRo
 }
 
 // How write_gradients stores registers of dx.
+struct PutPlain {
+  template <class Part>
+  HWY_INLINE void operator()(const ResultRows& dx, Part part, Floats v, std::size_t at) const {
+    part.store(v, dx.plain() + at);
+  }
+};
 struct PutCached {
   template <class Part>
   HWY_INLINE void operator()(const ResultRows& dx, Part part, Floats v, std::size_t at) const {
@@ -154,8 +160,12 @@ HWY_INLINE void write_gradients(const GradientRows<T>& rows, const RowAffine& af
   if (rows.dx.streamed()) {
     return rows.dx.is_narrow() ? write_lines(PutInLines<true>{}) : write_lines(PutInLines<false>{});
   }
-  for_lanes(rows.width, [=](auto part, std::size_t i)
-                            KEEL_LOOP_BODY { write_columns(Rows<1>{}, part, i, PutCached{}); });
+  const auto write_all = [=, width = rows.width](auto put) KEEL_LOOP_BODY {
+    for_lanes(width, [=](auto part, std::size_t i)
+                         KEEL_LOOP_BODY { write_columns(Rows<1>{}, part, i, put); });
+  };
+  const bool is_usual = std::is_same_v<T, float> && !rows.dx.is_narrow();
+  is_usual ? write_all(PutPlain{}) : write_all(PutCached{});
 }
 
 // The same; dgain and dbias are added to sums 0 and 1, unless sums is null.

@@ -75,8 +75,9 @@ class ResultRows {
     rest.data_ = is_narrow_ ? static_cast<void*>(narrow() + at) : floats() + at;
     return rest;
   }
-  // The address of the usual result, float32 through the caches; null for any other.
-  HWY_INLINE float* plain() const { return is_narrow_ || streamed_ ? nullptr : floats(); }
+  // Whether it is the usual result, float32 through the caches, and the address of that.
+  HWY_INLINE bool is_plain() const { return !is_narrow_ && !streamed_; }
+  HWY_INLINE float* plain() const { return floats(); }
   HWY_INLINE bool streamed() const { return streamed_; }
   HWY_INLINE bool is_narrow() const { return is_narrow_; }
   // Prefetches n elements that will be written soon.
@@ -126,17 +127,25 @@ class ResultRows {
   bool is_narrow_, streamed_;
 };
 
-// Writes n elements of a result from `at` on: value(part, i) is the register at i. The usual result
-// has a loop of its own, for asking at every register where to store it takes a fourth of the time
-// of a row in L1.
+// Calls body(put), where put(part, v, at) stores a register. The usual result has a body of its
+// own, for asking at every register where to store it takes a fourth of the time of a row in L1.
+template <class Body>
+HWY_INLINE void with_put(const ResultRows& y, const Body& body) {
+  if (y.is_plain()) {
+    body([to = y.plain()](auto part, Floats v, std::size_t at)
+             KEEL_LOOP_BODY { part.store(v, to + at); });
+  } else {
+    body([=](auto part, Floats v, std::size_t at) KEEL_LOOP_BODY { y.put(part, v, at); });
+  }
+}
+
+// Writes n elements of a result from `at` on: value(part, i) is the register at i.
 template <class Value>
 HWY_INLINE void write_row(const ResultRows& y, std::size_t at, std::size_t n, const Value value) {
-  if (float* const to = y.plain()) {
-    return for_lanes(n, [=](auto part, std::size_t i)
-                            KEEL_LOOP_BODY { part.store(value(part, i), to + at + i); });
-  }
-  for_lanes(n, [=, to = y.from(at)](auto part, std::size_t i)
-                   KEEL_LOOP_BODY { to.put(part, value(part, i), i); });
+  with_put(y, [&](auto put) KEEL_LOOP_BODY {
+    for_lanes(n,
+              [=](auto part, std::size_t i) KEEL_LOOP_BODY { put(part, value(part, i), at + i); });
+  });
 }
 
 // The number of independent sums in a loop over a row, so that additions need not wait.

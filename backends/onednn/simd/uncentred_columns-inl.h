@@ -256,17 +256,16 @@ HWY_INLINE void write_forward(const Slab& slab, const UncentredForward<T>& in, R
   struct Constants {
     Floats rpsi, gain, bias;
   };
-  for_slab(
-      slab,
-      [=](auto reader, std::size_t c) KEEL_LOOP_BODY {
-        return Constants{reader.load(in.rpsi + c), in.gain ? reader.load(in.gain + c) : splat(1),
-                         in.bias ? reader.load(in.bias + c) : zero()};
-      },
-      [x = in.x, y = in.y](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
-        const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
-        y.put(part, hn::MulAdd(xhat, k.gain, k.bias), i);
-      },
-      &in.y);
+  const auto at = [in](auto reader, std::size_t c) KEEL_LOOP_BODY {
+    return Constants{reader.load(in.rpsi + c), in.gain ? reader.load(in.gain + c) : splat(1),
+                     in.bias ? reader.load(in.bias + c) : zero()};
+  };
+  with_put(in.y, [&](auto put) KEEL_LOOP_BODY {
+    const auto body = [x = in.x, put](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
+      put(part, hn::MulAdd(hn::Mul(part.load(x + i), k.rpsi), k.gain, k.bias), i);
+    };
+    for_slab(slab, at, body, &in.y);
+  });
   clear_left_out(slab, mask, in.y);
 }
 
@@ -284,20 +283,20 @@ HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward<T>& b, 
   struct Constants {
     Floats rpsi, factor, slope, gain;
   };
-  for_slab(
-      slab,
-      [=](auto reader, std::size_t c) KEEL_LOOP_BODY {
-        return Constants{reader.load(b.in.rpsi + c), reader.load(b.factor + c),
-                         b.slope ? reader.load(b.slope + c) : zero(),
-                         b.gain ? reader.load(b.gain + c) : splat(1)};
-      },
-      [x = b.in.x, dy = b.in.dy, dx = b.dx](auto part, const Constants& k, std::size_t i)
-          KEEL_LOOP_BODY {
-            const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
-            const Floats g = hn::Mul(part.load(dy + i), k.gain);
-            dx.put(part, hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), i);
-          },
-      &b.dx);
+  const auto at = [b](auto reader, std::size_t c) KEEL_LOOP_BODY {
+    return Constants{reader.load(b.in.rpsi + c), reader.load(b.factor + c),
+                     b.slope ? reader.load(b.slope + c) : zero(),
+                     b.gain ? reader.load(b.gain + c) : splat(1)};
+  };
+  with_put(b.dx, [&](auto put) KEEL_LOOP_BODY {
+    const auto body = [x = b.in.x, dy = b.in.dy, put](auto part, const Constants& k, std::size_t i)
+                          KEEL_LOOP_BODY {
+                            const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
+                            const Floats g = hn::Mul(part.load(dy + i), k.gain);
+                            put(part, hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), i);
+                          };
+    for_slab(slab, at, body, &b.dx);
+  });
   clear_left_out(slab, mask, b.dx);
 }
 
