@@ -91,6 +91,11 @@ std::string product_facts([[maybe_unused]] const Backend& backend) {
 #ifdef KEEL_ONEDNN
   if (backend.name() == "onednn") return onednn::product_facts();
 #endif
+#ifdef KEEL_CUDA
+  if (const auto* cuda = dynamic_cast<const cuda::CudaBackend*>(&backend)) {
+    return cuda->tf32() ? "tf32" : "float32";
+  }
+#endif
   return "";
 }
 

@@ -7,7 +7,8 @@
 
 namespace keel {
 
-// The instruction set that oneDNN may use, and whether it emulates bf16; empty for others.
+// The instruction set that oneDNN may use, and whether it emulates bf16; whether CUDA rounds
+// float32 factors to tf32; empty for others.
 std::string product_facts(const Backend& backend);
 
 }  // namespace keel

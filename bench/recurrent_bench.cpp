@@ -8,6 +8,7 @@
 #include "src/core/choice.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
+#include "src/passes/narrow_products.h"
 
 namespace keel::bench {
 namespace {
@@ -68,7 +69,7 @@ std::vector<TorchCase::Expected> exact_results(const std::vector<TorchCase::Give
 }
 
 TorchCase torch_case(Backend& backend, const RecurrentCase& c) {
-  TorchCase task{.what = facts(c), .given = {}, .expected = {}};
+  TorchCase task{.what = facts(c), .given = {}, .expected = {}, .is_narrow = c.is_narrow};
   Variables variables(backend, 1);
   variables.declare(recurrent_step(c));
   for (const auto& [name, variable] : variables.all()) {
@@ -97,7 +98,7 @@ Graph recurrent_step(const RecurrentCase& c) {
       {g.input("lr", {DType::kF32, {}}), clipped.scale, g.input("step", {DType::kI32, {}})}, kAdam);
   g.mark_output("loss", loss);
   g.mark_output("grad_norm", clipped.norm);
-  return g;
+  return c.is_narrow ? narrow_products(g) : std::move(g);
 }
 
 StepBench bench_recurrent(Backend& backend, const RecurrentCase& c, int rounds, TorchPeer* torch) {

@@ -14,6 +14,7 @@ struct RecurrentCase {
   Cell cell = Cell::kLstm;
   nn::Norm norm = nn::Norm::parse("none");  // at all sites of the cell
   std::int64_t layers = 3, width = 400, steps = 100, rows = 8;
+  bool is_narrow = false;  // products take bf16 factors
 };
 
 // One step of Adam on the mean of the squares of the last layer's h; x (steps, rows, width) is an

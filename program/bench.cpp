@@ -91,16 +91,22 @@ std::string description_of(const Backend& backend, const bench::TorchPeer* torch
   return torch ? text + ", beside PyTorch " + torch->version() : text;
 }
 
+// Beside a step in bf16 on a CPU, PyTorch runs under autocast, too, unless modes are named.
+std::unique_ptr<bench::TorchPeer> start_step_peer(const BenchArgs& args, const Backend& backend,
+                                                  bool is_narrow) {
+  PeerArgs peer = args.peer;
+  const bool has_rival = is_narrow && backend.name() != "cuda";
+  if (has_rival && peer.modes.empty()) peer.modes = {"usual", "autocast"};
+  return start_peer(peer, args.run, backend, kStepPeerModes);
+}
+
 }  // namespace
 
 int run_bench_step(const BenchArgs& args) {
   train::Job job = make_job(args.run);
   const auto backend = make_backend(args.run);
   settle_compute(job, *backend);
-  PeerArgs peer = args.peer;
-  const bool has_rival = job.train().is_narrow() && backend->name() != "cuda";
-  if (has_rival && peer.modes.empty()) peer.modes = {"usual", "autocast"};
-  const auto torch = start_peer(peer, args.run, *backend, kStepPeerModes);
+  const auto torch = start_step_peer(args, *backend, job.train().is_narrow());
   const bench::StepBench b = bench::bench_step(*backend, job, args.rounds, torch.get());
   const std::int64_t batch = job.train().batch;
   print_step(args,
@@ -119,16 +125,18 @@ int run_bench_recurrent(const RecurrentBenchArgs& args) {
                                .layers = args.layers,
                                .width = args.width,
                                .steps = args.steps,
-                               .rows = args.rows};
+                               .rows = args.rows,
+                               .is_narrow = args.compute == "bf16"};
   const auto backend = make_backend(asked.run);
-  const auto torch = start_peer(asked.peer, asked.run, *backend, kStepPeerModes);
+  const auto torch = start_step_peer(asked, *backend, c.is_narrow);
   const bench::StepBench b = bench::bench_recurrent(*backend, c, asked.rounds, torch.get());
-  print_step(asked,
-             {fmt::format("{} of {}, {}", args.layers, args.cell, args.norm),
-              fmt::format("{} steps of {} rows, {} wide", c.steps, c.rows, c.width),
-              {{"steps", c.steps}, {"rows", c.rows}, {"width", c.width}},
-              description_of(*backend, torch.get())},
-             b);
+  print_step(
+      asked,
+      {fmt::format("{} of {}, {}", args.layers, args.cell, args.norm),
+       fmt::format("{} steps of {} rows, {} wide, {}", c.steps, c.rows, c.width, args.compute),
+       {{"steps", c.steps}, {"rows", c.rows}, {"width", c.width}, {"compute", args.compute}},
+       description_of(*backend, torch.get())},
+      b);
   return 0;
 }
 

@@ -51,6 +51,9 @@ void add_bench_recurrent(CLI::App& bench, Command command) {
   add_size("--width", args->width, "of the states and of the input");
   add_size("--steps", args->steps, "of a sequence");
   add_size("--rows", args->rows, "sequences of a batch");
+  app->add_option("--compute", args->compute, "f32 or bf16: the type of the factors of products")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
   add_peer(*app, args->bench.peer, kStepPeerModes);
   add_rounds(*app, args->bench.rounds);
   add_backend_options(*app, args->bench.run);

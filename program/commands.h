@@ -99,7 +99,7 @@ int run_bench_overhead(const BenchArgs& args);
 
 struct RecurrentBenchArgs {
   BenchArgs bench;  // backend, threads, json, peer, rounds and profile
-  std::string cell = "lstm", norm = "none";
+  std::string cell = "lstm", norm = "none", compute = "f32";
   std::int64_t layers = 3, width = 400, steps = 100, rows = 8;
 };
 int run_bench_recurrent(const RecurrentBenchArgs& args);

@@ -73,6 +73,8 @@ CudaBackend::CudaBackend(const Options& options) : device_(std::make_shared<Devi
 
 std::string CudaBackend::description() const { return device_->text(); }
 
+bool CudaBackend::tf32() const { return device_->tf32(); }
+
 Prepared CudaBackend::prepare(const NodeContext& context) {
   const OnDevice here(*device_);
   return prepare_from(kernel_table(), *this, context);

@@ -19,6 +19,7 @@ class CudaBackend : public Backend {
   explicit CudaBackend(const Options& options);
   std::string_view name() const override { return "cuda"; }
   std::string description() const override;
+  bool tf32() const;  // that of its options
   Prepared prepare(const NodeContext& context) override;
   bool narrows_result(const NodeContext& context) const override;
   std::unique_ptr<Memory> allocate(std::int64_t bytes) override;

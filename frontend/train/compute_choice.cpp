@@ -91,7 +91,7 @@ double seconds_of_cast(Backend& backend, DType from, DType to) {
   return seconds_or_never(backend, g);
 }
 
-// Of the casts of a step, to bf16 and back.
+// Of the casts that a step is left with, to bf16 and back.
 double seconds_of_casts(Backend& backend, const Graph& narrow, KeptTimes& kept) {
   double seconds = 0;
   for (int i = 0; i < narrow.size(); ++i) {
@@ -165,10 +165,10 @@ ProductTimes measure_products(Backend& backend, Job& job, KeptTimes& kept) {
   if (!takes_bf16(backend)) return {0, kNever};
   const TrainOptions& train = job.train();
   const auto sizes = job.network().sizes(std::max<std::int64_t>(train.batch / train.shards, 1));
-  const Graph step = build_step(job, sizes), narrow = narrow_products(step);
+  const Graph step = build_step(job, sizes);
+  const Graph narrow = optimized_for(backend, narrow_products(step));
   return {seconds_of_products(backend, optimized_for(backend, step), kept),
-          seconds_of_products(backend, optimized_for(backend, narrow), kept) +
-              seconds_of_casts(backend, narrow, kept)};
+          seconds_of_products(backend, narrow, kept) + seconds_of_casts(backend, narrow, kept)};
 }
 
 }  // namespace keel::train

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include "backends/backends.h"
+#include "bench/recurrent_bench.h"
+#include "src/graph/verify.h"
+#include "src/ops/matmul.h"
 #include "tests/support/small_run.h"
 
 namespace keel::bench {
@@ -46,6 +49,29 @@ TEST_CASE("bench: the run loop costs at most 100 ns a node") {
     CHECK(b.nanoseconds_per_kernel > 0);
     CHECK(b.nanoseconds_per_kernel <= 100);
     CHECK(b.compile_seconds > 0);
+  }
+}
+
+// The types of the first factors of all products of a step.
+DTypes factor_types(const RecurrentCase& c) {
+  const Graph step = recurrent_step(c);
+  verify(step, "recurrent_step");
+  DTypes types;
+  for (int i = 0; i < step.size(); ++i) {
+    const Node& node = step.node(i);
+    if (node.op == &kMatmul) types = types | step.type(node.inputs[MatmulInput::kA]).dtype;
+  }
+  return types;
+}
+
+TEST_CASE("bench: the products of a recurrent step have the factors that are asked for") {
+  RecurrentCase c{.layers = 2, .width = 6, .steps = 3, .rows = 2};
+  for (const Cell cell : {Cell::kLstm, Cell::kGru}) {
+    c.cell = cell;
+    c.is_narrow = false;
+    CHECK(factor_types(c) == DTypes(DType::kF32));
+    c.is_narrow = true;
+    CHECK(factor_types(c) == DTypes(DType::kBF16));
   }
 }
 

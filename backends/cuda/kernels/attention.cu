@@ -1,6 +1,6 @@
 // Attention: a block has a tile of queries and loops over the keys, tile by tile. When the largest
-// score grows, the results so far are scaled down accordingly. Beside factors of bf16, probabilities
-// are rounded to bf16 before they meet v.
+// score grows, the results so far are scaled down accordingly. Beside factors of bf16,
+// probabilities are rounded to bf16 before they meet v.
 #include "backends/cuda/kernels/attention.cuh"
 #include "backends/cuda/kernels/kernels.h"
 

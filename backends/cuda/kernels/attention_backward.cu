@@ -1,6 +1,6 @@
 // The backward of attention: a kernel with a tile of queries a block computes dq, then one with a
-// tile of keys a block computes dk and dv. Both recompute the probabilities from q, k and lse. Beside
-// factors of bf16, probabilities, dS and dy are rounded to bf16 before they are multiplied.
+// tile of keys a block computes dk and dv. Both recompute the probabilities from q, k and lse.
+// Beside factors of bf16, probabilities, dS and dy are rounded to bf16 before they are multiplied.
 #include "backends/cuda/kernels/attention.cuh"
 #include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"

@@ -171,8 +171,8 @@ __device__ void store_results(Global<float> y, const OwnRows& rows, const Attent
   }
 }
 
-// What scores have subtracted before their exponential is taken: their maximum, or beside factors of
-// bf16 the next multiple of log 2, so that earlier results are scaled by powers of 2 and how a
+// What scores have subtracted before their exponential is taken: their maximum, or beside factors
+// of bf16 the next multiple of log 2, so that earlier results are scaled by powers of 2 and how a
 // probability is rounded does not depend on the tiles. The multiple is subtracted in two parts, of
 // which the larger has few bits.
 struct ScoreShift {
@@ -183,7 +183,7 @@ struct ScoreShift {
   __device__ float subtract(float score, float shift) const {
     return is_narrow ? fmaf(-shift, kRest, fmaf(-shift, kMost, score)) : score - shift;
   }
-  // Of results with the shift `before`.
+  // What results with the shift `before` are multiplied by.
   __device__ float factor(float before, float shift) const {
     if (!is_narrow) return exponential(before - shift);
     const float power = before - shift;

@@ -1,5 +1,5 @@
-// A tensor as a factor of products: of float32, of bf16, or of float32 that is rounded to bf16 where
-// it is read.
+// A tensor as a factor of products: of float32, of bf16, or of float32 that is rounded to bf16
+// where it is read.
 #pragma once
 
 #include "backends/cuda/kernels/quad.cuh"

@@ -43,8 +43,8 @@ inline Window in_groups(Window w, std::int64_t n) {
   return w;
 }
 
-// Calls f with a value of the unsigned type that is as wide as an element of four bytes, two or one,
-// for plain copies.
+// Calls f with a value of the unsigned type that is as wide as an element of four bytes, two or
+// one, for plain copies.
 template <class F>
 void with_cell(DType dtype, F f) {
   switch (size_of(dtype)) {
