@@ -3,7 +3,7 @@
 
 #include "tests/plugin/c_plan.h"
 
-namespace keel::test {
+namespace keel::test::narrow_c {
 namespace {
 
 struct CCase {
@@ -79,4 +79,4 @@ TEST_CASE("norm.h: bf16 is refused for what is beside x, and for weights") {
 }
 
 }  // namespace
-}  // namespace keel::test
+}  // namespace keel::test::narrow_c
