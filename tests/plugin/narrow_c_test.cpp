@@ -68,9 +68,9 @@ TEST_CASE("norm.h on a GPU: arrays of bf16 begin at a multiple of 8 bytes") {
 TEST_CASE("norm.h: bf16 is refused for what is beside x, and for weights") {
   const TensorType x{DType::kBF16, kX.shape}, row{DType::kBF16, kRow.shape};
   CHECK(refusal({"layer_norm", "", {x, row}, kHost}) ==
-        "[layer_norm] gain: expected f32, got bf16");
+        "[layer_norm] gain: expected f32, got bf16 (node layer_norm)");
   CHECK(refusal({"layer_norm_backward", "", {x, kRow, kRows, kRows, kX}, kHost}) ==
-        "[layer_norm_backward] dy: expected bf16, got f32");
+        "[layer_norm_backward] dy: expected bf16, got f32 (node layer_norm_backward)");
   use_emulated_gpus();
   for (const keel_device device : {kHost, kFirstGpu}) {
     CHECK(refusal({"weight_norm", "", {x, {DType::kBF16, {7}}}, device})
