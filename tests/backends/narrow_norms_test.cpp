@@ -245,6 +245,10 @@ TEST_CASE("backend narrow norms: the same of rows of every width" * doctest::tes
     for (const std::int64_t width : {1, 7, 16, 31, 64, 131, 520, 1001, 2052}) {
       compare_rows(compared, {9, width});
     }
+    // Wider than the registers of a block of CUDA, with and without a rest.
+    for (const Shape& shape : {Shape{2, 16 * 1024 + 36}, Shape{2, 8 * 1024 + 98}}) {
+      compared.norm(row_norms()[0], batch_of(shape, ColumnMask::kNone, false));
+    }
     if (is_emulated()) return;
     for (const Shape& shape :
          {Shape{600, 96}, Shape{70, 16 * 1024 + 36}, Shape{6, 8 * 1024 + 100}, Shape{40, 4100}}) {
@@ -257,15 +261,19 @@ TEST_CASE("backend narrow norms: the same of columns, images and sequences" *
           doctest::test_suite("slow")) {
   for_each_target([] {
     Compared compared;
-    for (const Shape& shape :
-         {Shape{1, 5}, Shape{3, 64}, Shape{130, 33}, Shape{257, 1052}, Shape{1, 3, 1, 2},
-          Shape{5, 12, 3, 3}, Shape{3, 7, 9, 11}, Shape{2, 3, 40, 41}, Shape{67, 12, 9, 11}}) {
+    for (const Shape& shape : {Shape{1, 5}, Shape{3, 64}, Shape{130, 33}, Shape{1, 3, 1, 2},
+                               Shape{5, 12, 3, 3}, Shape{3, 7, 9, 11}, Shape{2, 3, 40, 41}}) {
       compare_columns(compared, shape);
     }
     for (const Shape& shape : {Shape{5, 12, 3, 3}, Shape{5, 12, 9, 11}, Shape{3, 8, 40, 41}}) {
       compare_images(compared, shape);
     }
     compare_sequences(compared, {12, 130}, 4);
+    compare_sequences(compared, {260, 3}, 130);
+    if (is_emulated()) return;
+    for (const Shape& shape : {Shape{257, 1052}, Shape{67, 12, 9, 11}}) {
+      compare_columns(compared, shape);
+    }
     compare_sequences(compared, {700, 67}, 70);
   });
 }
