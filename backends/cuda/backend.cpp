@@ -4,39 +4,14 @@
 
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/runtime.h"
-#include "src/runtime/kernel_table.h"
+#include "src/runtime/kernel_types.h"
 
 namespace keel::cuda {
 namespace {
 
-constexpr DTypes kFactor = DType::kF32 | DType::kBF16;
-const KernelTypes kProduct{{kFactor, kFactor, DType::kF32}, DType::kF32};
-const KernelTypes kAttention{{kFactor, kFactor, kFactor, DType::kF32}, DType::kF32};
-const KernelTypes kLinearLoss{
-    // factors: x, table and clusters
-    {kFactor, kFactor, DType::kF32, kFactor, DType::kF32, DType::kI32, DType::kF32},
-    DType::kF32};
-const KernelTypes kRelative{{kFactor, kFactor, kFactor, kFactor, kFactor, DType::kI32, DType::kF32},
-                            DType::kF32};
-const KernelTypes kMover = floating_kernel(kFactor);  // of kernels that only move elements
-
+// Of what may give bf16, only norms do.
 const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32),
-                                   .others = {{"matmul", kProduct},
-                                              {"conv2d", kProduct},
-                                              {"conv2d_backward_input", kProduct},
-                                              {"conv2d_backward_weight", kProduct},
-                                              {"attention", kAttention},
-                                              {"attention_backward", kAttention},
-                                              {"relative_attention", kRelative},
-                                              {"relative_attention_backward", kRelative},
-                                              {"linear_cross_entropy", kLinearLoss},
-                                              {"linear_cross_entropy_backward", kLinearLoss},
-                                              {"cast", kMover},
-                                              {"transpose", kMover},
-                                              {"slice", kMover},
-                                              {"split", kMover},
-                                              {"concat", kMover},
-                                              {"pad", kMover}}};
+                                   .others = narrow_types(false)};
 
 #include "src/runtime/kernel_table.inc"
 
@@ -103,6 +78,10 @@ bool CudaBackend::tf32() const { return device_->tf32(); }
 Prepared CudaBackend::prepare(const NodeContext& context) {
   const OnDevice here(*device_);
   return prepare_from(kernel_table(), *this, context);
+}
+
+bool CudaBackend::narrows_result(const NodeContext& context) const {
+  return keel::narrows_result(kernel_table(), context);
 }
 
 std::unique_ptr<Memory> CudaBackend::allocate(std::int64_t bytes) {

@@ -21,6 +21,7 @@ class CudaBackend : public Backend {
   std::string description() const override;
   bool tf32() const;  // that of its options
   Prepared prepare(const NodeContext& context) override;
+  bool narrows_result(const NodeContext& context) const override;
   std::unique_ptr<Memory> allocate(std::int64_t bytes) override;
   std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) override;
   Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) override;

@@ -1,12 +1,10 @@
 #include "backends/cuda/norm_backend.h"
 
 #include "backends/cuda/kernels/kernels.h"
-#include "src/runtime/kernel_table.h"
+#include "src/runtime/kernel_types.h"
 
 namespace keel::cuda {
 namespace {
-
-const std::map<std::string_view, KernelTypes> kNormTypes;
 
 #include "src/runtime/norm_table.inc"
 

@@ -3,49 +3,21 @@
 #include "backends/onednn/instruction_set.h"
 #include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/norm_types.h"
 #include "backends/onednn/primitives.h"
 #include "backends/onednn/simd/target.h"
-#include "src/runtime/kernel_table.h"
+#include "src/runtime/kernel_types.h"
 
 namespace keel::onednn {
 namespace {
 
-constexpr DTypes kFactor = DType::kF32 | DType::kBF16;
-const KernelTypes kProduct{{kFactor, kFactor, DType::kF32}, DType::kF32, true};
-const KernelTypes kAttention{{kFactor, kFactor, kFactor, DType::kF32}, DType::kF32};
-const KernelTypes kLinearLoss{
-    // factors: x, table and clusters
-    {kFactor, kFactor, DType::kF32, kFactor, DType::kF32, DType::kI32, DType::kF32},
-    DType::kF32};
-const KernelTypes kRelative{{kFactor, kFactor, kFactor, kFactor, kFactor, DType::kI32, DType::kF32},
-                            DType::kF32};
 const KernelTypes kNarrowing = floating_kernel(DType::kF32, true);
-const KernelTypes kMover = floating_kernel(kFactor);  // of kernels that only move elements
-
-const KernelTypes kElementwise{
-    {kFactor | DType::kI32 | DType::kU8}, DType::kF32 | DType::kI32 | DType::kU8, true};
+const KernelTypes kElementwise{{DType::kF32 | DType::kBF16 | DType::kI32 | DType::kU8},
+                               DType::kF32 | DType::kI32 | DType::kU8,
+                               true};
 
 const KernelTypeTable kKernelTypes{
     .usual = floating_kernel(DType::kF32),
-    .others = with_norms({{"matmul", kProduct},
-                          {"conv2d", kProduct},
-                          {"conv2d_backward_input", kProduct},
-                          {"conv2d_backward_weight", kProduct},
-                          {"attention", kAttention},
-                          {"attention_backward", kAttention},
-                          {"relative_attention", kRelative},
-                          {"relative_attention_backward", kRelative},
-                          {"linear_cross_entropy", kLinearLoss},
-                          {"linear_cross_entropy_backward", kLinearLoss},
-                          {"dropout", kNarrowing},
-                          {"dropout_backward", kNarrowing},
-                          {"cast", kMover},
-                          {"transpose", kMover},
-                          {"slice", kMover},
-                          {"split", kMover},
-                          {"concat", kMover},
-                          {"pad", kMover}}),
+    .others = narrow_types(true, {{"dropout", kNarrowing}, {"dropout_backward", kNarrowing}}),
     .elementwise = kElementwise};
 
 #include "src/runtime/kernel_table.inc"

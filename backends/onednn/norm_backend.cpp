@@ -1,14 +1,11 @@
 #include "backends/onednn/norm_backend.h"
 
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/norm_types.h"
 #include "backends/onednn/simd/target.h"
-#include "src/runtime/kernel_table.h"
+#include "src/runtime/kernel_types.h"
 
 namespace keel::onednn {
 namespace {
-
-const std::map<std::string_view, KernelTypes> kNormTypes = norm_types();
 
 #include "src/runtime/norm_table.inc"
 

@@ -7,8 +7,11 @@
 namespace keel::plugin {
 namespace {
 
-// Kernels read and write four floats at a time.
-constexpr std::size_t kFloatAlignment = 16;
+// Kernels read and write four elements at a time.
+std::size_t alignment(DType dtype) {
+  const bool is_float = dtype == DType::kF32 || dtype == DType::kBF16;
+  return (is_float ? 4 : 1) * std::size_t(size_of(dtype));
+}
 
 Backend& cuda_backend() {
   static cuda::NormBackend backend;
@@ -42,10 +45,10 @@ class CudaPlan : public Plan {
   template <class What>
   void expect_on_device(const TensorRef& array, const What& what) const {
     if (!array) return;
-    const bool is_float = array.type.dtype == DType::kF32;
+    const std::size_t bytes = alignment(array.type.dtype);
     const auto place = reinterpret_cast<std::uintptr_t>(array.data);
-    check(!is_float || place % kFloatAlignment == 0, ErrorKind::kUsage,
-          "{}: expected an address that is a multiple of {} bytes", what(), kFloatAlignment);
+    check(place % bytes == 0, ErrorKind::kUsage,
+          "{}: expected an address that is a multiple of {} bytes", what(), bytes);
     expect_address(array.data, what);
   }
   template <class What>

@@ -30,8 +30,6 @@
 namespace keel::test::narrow_norms {
 namespace {
 
-bool reads_bf16() { return default_backend() != "cuda"; }
-
 // A norm of x: its operands are those of column_operands, and what it does not need it leaves.
 struct NarrowNorm {
   std::string name;
@@ -226,7 +224,6 @@ void compare_sequences(Compared& compared, const Shape& x, std::int64_t steps) {
 }
 
 TEST_CASE("backend narrow norms: x, dy, y and dx in bf16 have the bits of float32") {
-  if (!reads_bf16()) return;
   for_each_target([] {
     Compared compared;
     compare_rows(compared, {6, 12});
@@ -243,11 +240,14 @@ TEST_CASE("backend narrow norms: x, dy, y and dx in bf16 have the bits of float3
 }
 
 TEST_CASE("backend narrow norms: the same of rows of every width" * doctest::test_suite("slow")) {
-  if (!reads_bf16()) return;
   for_each_target([] {
     Compared compared;
     for (const std::int64_t width : {1, 7, 16, 31, 64, 131, 520, 1001, 2052}) {
       compare_rows(compared, {9, width});
+    }
+    // Wider than the registers of a block of CUDA, with and without a rest.
+    for (const Shape& shape : {Shape{2, 16 * 1024 + 36}, Shape{2, 8 * 1024 + 98}}) {
+      compared.norm(row_norms()[0], batch_of(shape, ColumnMask::kNone, false));
     }
     if (is_emulated()) return;
     for (const Shape& shape :
@@ -259,18 +259,21 @@ TEST_CASE("backend narrow norms: the same of rows of every width" * doctest::tes
 
 TEST_CASE("backend narrow norms: the same of columns, images and sequences" *
           doctest::test_suite("slow")) {
-  if (!reads_bf16()) return;
   for_each_target([] {
     Compared compared;
-    for (const Shape& shape :
-         {Shape{1, 5}, Shape{3, 64}, Shape{130, 33}, Shape{257, 1052}, Shape{1, 3, 1, 2},
-          Shape{5, 12, 3, 3}, Shape{3, 7, 9, 11}, Shape{2, 3, 40, 41}, Shape{67, 12, 9, 11}}) {
+    for (const Shape& shape : {Shape{1, 5}, Shape{3, 64}, Shape{130, 33}, Shape{1, 3, 1, 2},
+                               Shape{5, 12, 3, 3}, Shape{3, 7, 9, 11}, Shape{2, 3, 40, 41}}) {
       compare_columns(compared, shape);
     }
     for (const Shape& shape : {Shape{5, 12, 3, 3}, Shape{5, 12, 9, 11}, Shape{3, 8, 40, 41}}) {
       compare_images(compared, shape);
     }
     compare_sequences(compared, {12, 130}, 4);
+    compare_sequences(compared, {260, 3}, 130);
+    if (is_emulated()) return;
+    for (const Shape& shape : {Shape{257, 1052}, Shape{67, 12, 9, 11}}) {
+      compare_columns(compared, shape);
+    }
     compare_sequences(compared, {700, 67}, 70);
   });
 }
@@ -319,7 +322,6 @@ void check_beside_reference(const NormBuild& build, const NormCase& c) {
 }
 
 TEST_CASE("backend narrow norms: within the bounds of float32 and one rounding") {
-  if (!reads_bf16()) return;
   struct Subject {
     NormBuild build;
     NormLayout layout = NormLayout::kRows;

@@ -198,7 +198,7 @@ TEST_CASE("norm.h on a GPU: what it does not have it refuses by name") {
   Asked wide = kLayerNorm;
   for (TensorType& type : wide.inputs) type.dtype = DType::kF64;
   CHECK(words(KEEL_UNSUPPORTED, prepare(wide, plan)) ==
-        "[layer_norm] x: the kernel of cuda takes f32, got f64");
+        "[layer_norm] x: the kernel of cuda takes f32 or bf16, got f64");
   CHECK(plan == nullptr);
 }
 

@@ -179,7 +179,8 @@ TEST_CASE("norms for PyTorch on a GPU: refusals say what was expected, and keep 
         "[rms_norm] expected all tensors on one device, got cuda:0 and cpu");
   FakeForm wide = on_gpu(0);
   wide.dtype = kFakeDouble;
-  CHECK(refusal(fake().tensor(&wide)) == "[rms_norm] x: the kernel of cuda takes f32, got f64");
+  CHECK(refusal(fake().tensor(&wide)) ==
+        "[rms_norm] x: the kernel of cuda takes f32 or bf16, got f64");
   CHECK(fake().living() == before);
 }
 

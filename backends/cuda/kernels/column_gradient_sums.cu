@@ -25,8 +25,8 @@ struct WriteCentred {
 void centred(const Binding& b, const ColumnSizes& sizes, bool padding) {
   using In = CentredSumsInput;
   centred_sums(sizes, ColumnScratch(b, sizes, GradientTerms::kSums),
-               {input(b.inputs[In::kX]),
-                input(b.inputs[In::kDy]),
+               {Data(b.inputs[In::kX]),
+                Data(b.inputs[In::kDy]),
                 {},
                 input(b.inputs[In::kMean]),
                 input(b.inputs[In::kRstd]),
@@ -55,8 +55,8 @@ struct WriteUncentred {
 void uncentred(const Binding& b, const ColumnSizes& sizes, bool all_rows) {
   using In = UncentredSumsInput;
   uncentred_sums(b, sizes,
-                 {input(b.inputs[In::kX]),
-                  input(b.inputs[In::kDy]),
+                 {Data(b.inputs[In::kX]),
+                  Data(b.inputs[In::kDy]),
                   input(b.inputs[In::kRpsi]),
                   {},
                   {},

@@ -37,7 +37,7 @@ struct WriteSquares {
 
 void write_moments(const Binding& b, const ColumnSizes& sizes) {
   column_moments(sizes, ColumnScratch(b, sizes, MomentTerms::kSums),
-                 {input(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]), {}},
+                 {Data(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]), {}},
                  WriteMoments{global<double>(b.outputs[0]), sizes.channels});
 }
 

@@ -13,10 +13,10 @@ using In = NormNoiseInput;
 struct Noise {
   static constexpr int kTensors = 1;
   NormNoiseAttrs attrs;
-  Global<const float> tensors[kTensors];  // x
+  Data tensors[kTensors];  // x
   Global<const std::int32_t> tick, first_row;
   KeptRows kept;
-  Global<float> out;
+  Result out;
   std::int64_t channels;
   bool shifts;
 
@@ -45,11 +45,11 @@ Prepared prepare(const NodeContext& context, bool shifts) {
   const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   return kernel_of([=](const Binding& b) {
     map_columns(sizes, Noise{attrs,
-                             {input(b.inputs[In::kX])},
+                             {Data(b.inputs[In::kX])},
                              global<const std::int32_t>(b.inputs[In::kTick]),
                              global<const std::int32_t>(b.inputs[In::kFirstRow]),
                              kept_rows(b.inputs[In::kMask]),
-                             output(b.outputs[0]),
+                             Result(b.outputs[0]),
                              sizes.channels,
                              shifts});
   });

@@ -28,10 +28,11 @@
  * or dx is then bfloat16, too, all else float32. The kernels widen and round in registers; the
  * bits are those of the same op in float32, rounded once, to the nearest, ties to even.
  *
- * On a GPU, a plan of KEEL_DEVICE_CUDA takes float32. Its arrays and its workspace lie in the
- * memory of that device, float32 arrays aligned to 16 bytes. keel_plan_run starts kernels on the
- * caller's stream and returns; it neither waits nor allocates there, so it may be captured into a
- * CUDA graph. The kernels are in libkeel_norm_cuda.so, which the first such plan loads. */
+ * On a GPU, a plan of KEEL_DEVICE_CUDA takes float32 and bfloat16. Its arrays and its workspace lie
+ * in the memory of that device, float32 arrays aligned to 16 bytes and those of bfloat16 to 8.
+ * keel_plan_run starts kernels on the caller's stream and returns; it neither waits nor allocates
+ * there, so it may be captured into a CUDA graph. The kernels are in libkeel_norm_cuda.so, which
+ * the first such plan loads. */
 #pragma once
 
 #include <stdint.h>
@@ -67,7 +68,7 @@ enum keel_dtype {
   KEEL_ABSENT = -1,
   KEEL_F32 = 0,
   KEEL_F64 = 1,
-  KEEL_BF16 = 2, /* of x, dy, y and dx on the CPU; weight_norm does not take it */
+  KEEL_BF16 = 2, /* of x, dy, y and dx; weight_norm does not take it */
   KEEL_I32 = 3,
   KEEL_U8 = 4
 };

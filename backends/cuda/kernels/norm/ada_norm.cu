@@ -34,7 +34,7 @@ Prepared prepare_ada_norm(const NodeContext& context) {
   const RowSizes sizes = row_sizes(context.input(In::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) {
     run_centred_forward(
-        {input(b.inputs[In::kX]), output(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
+        {Data(b.inputs[In::kX]), Result(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
          output(b.outputs[Out::kRstd]), sizes, device_statistic(attrs.statistic())},
         Forward{{}, {float(attrs.C), float(attrs.k)}});
   });
@@ -47,8 +47,8 @@ Prepared prepare_ada_norm_backward(const NodeContext& context) {
   const Phi phi{float(attrs.C), float(attrs.detach ? attrs.k : 2 * attrs.k)};
   return kernel_of([=](const Binding& b) {
     run_centred_backward(
-        {input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]), input(b.inputs[BackIn::kMean]),
-         input(b.inputs[BackIn::kRstd]), output(b.outputs[BackOut::kDx]), sizes,
+        {Data(b.inputs[BackIn::kX]), Data(b.inputs[BackIn::kDy]), input(b.inputs[BackIn::kMean]),
+         input(b.inputs[BackIn::kRstd]), Result(b.outputs[BackOut::kDx]), sizes,
          device_statistic(attrs.statistic())},
         Gradient{{}, phi});
   });

@@ -62,7 +62,7 @@ struct Statistics {
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
-  const MomentSource from{input(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]),
+  const MomentSource from{Data(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]),
                           global<const double>(b.inputs[In::kMoments])};
   const Statistics statistics{Rules(attrs),
                               input(b.inputs[In::kRunningMean]),
@@ -85,7 +85,7 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttr
                                    input(b.inputs[In::kBias]),
                                    statistics.exact_mean,
                                    from.kept,
-                                   output(b.outputs[Out::kY]),
+                                   Result(b.outputs[Out::kY]),
                                    attrs.counts_padding()});
 }
 
@@ -115,14 +115,14 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAtt
   const Gradients gradients{Rules(attrs), gain, output(b.outputs[BackOut::kDgain]),
                             output(b.outputs[BackOut::kDbias]), ChannelSlopes(scratch)};
   run_centred_columns_backward(sizes, scratch,
-                               {input(b.inputs[BackIn::kX]),
-                                input(b.inputs[BackIn::kDy]),
+                               {Data(b.inputs[BackIn::kX]),
+                                Data(b.inputs[BackIn::kDy]),
                                 gain,
                                 mean,
                                 rstd,
                                 {},
                                 kept_rows(b.inputs[BackIn::kMask]),
-                                output(b.outputs[BackOut::kDx]),
+                                Result(b.outputs[BackOut::kDx]),
                                 attrs.training,
                                 global<const double>(b.inputs[BackIn::kSums])},
                                gradients);

@@ -53,7 +53,7 @@ struct Statistics {
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
-  const MomentSource from{input(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]),
+  const MomentSource from{Data(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]),
                           global<const double>(b.inputs[In::kMoments])};
   const Statistics statistics{attrs,
                               input(b.inputs[In::kRunningMean]),
@@ -80,7 +80,7 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAt
                                    input(b.inputs[In::kBias]),
                                    statistics.exact_mean,
                                    from.kept,
-                                   output(b.outputs[Out::kY]),
+                                   Result(b.outputs[Out::kY]),
                                    false});
 }
 
@@ -115,8 +115,8 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormA
                             ChannelSlopes(scratch)};
   run_centred_columns_backward(
       sizes, scratch,
-      {input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]), gain, mean, rstd, r,
-       kept_rows(b.inputs[BackIn::kMask]), output(b.outputs[BackOut::kDx]), attrs.training,
+      {Data(b.inputs[BackIn::kX]), Data(b.inputs[BackIn::kDy]), gain, mean, rstd, r,
+       kept_rows(b.inputs[BackIn::kMask]), Result(b.outputs[BackOut::kDx]), attrs.training,
        global<const double>(b.inputs[BackIn::kSums])},
       gradients);
 }

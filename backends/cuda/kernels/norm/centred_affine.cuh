@@ -48,8 +48,7 @@ struct TimesGain : Affine<kIsImage> {
 // Writes the part of the true means that the saved means, which are floats, lack.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
-    refine_means(Global<const float> x, Global<const float> mean, RowSizes sizes,
-                 Global<float> fine) {
+    refine_means(Data x, Global<const float> mean, RowSizes sizes, Global<float> fine) {
   if (R::is_idle(sizes.rows)) return;
   const R row({x}, sizes);
   const Mean refined = refine_mean(row, sizes.width, mean[row.index()]);
@@ -59,7 +58,7 @@ __global__ void __launch_bounds__(R::kBlock)
 // The terms that an element adds to dgain and dbias of its channel.
 struct AffineTerms : PlainSums {
   static constexpr int kTensors = 2, kSums = 2;
-  Global<const float> tensors[kTensors];  // x, dy
+  Data tensors[kTensors];  // x, dy
   Global<const float> mean, rstd, fine;
   std::int64_t groups, channels;  // of a sample; of a group
 
@@ -98,7 +97,7 @@ void run_affine_forward(const Binding& b, const GroupSizes& s, const NormStatist
   using Out = CentredOutput;
   const RowSizes rows{s.samples * s.groups, s.width()};
   run_centred_forward(
-      {input(b.inputs[In::kX]), output(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
+      {Data(b.inputs[In::kX]), Result(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
        output(b.outputs[Out::kRstd]), rows, device_statistic(statistic)},
       Affine<kIsImage>{input(b.inputs[In::kGain]), input(b.inputs[In::kBias]), s});
 }
@@ -124,11 +123,11 @@ template <bool kIsImage>
 void run_affine_backward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
   using In = CentredAffineBackwardInput;
   using Out = AffineGradient;
-  const auto x = input(b.inputs[In::kX]), gain = input(b.inputs[In::kGain]),
-             mean = input(b.inputs[In::kMean]), rstd = input(b.inputs[In::kRstd]),
-             dy = input(b.inputs[In::kDy]);
-  const auto dx = output(b.outputs[Out::kDx]), dgain = output(b.outputs[Out::kDgain]),
-             dbias = output(b.outputs[Out::kDbias]);
+  const Data x(b.inputs[In::kX]), dy(b.inputs[In::kDy]);
+  const auto gain = input(b.inputs[In::kGain]), mean = input(b.inputs[In::kMean]),
+             rstd = input(b.inputs[In::kRstd]);
+  const Result dx(b.outputs[Out::kDx]);
+  const auto dgain = output(b.outputs[Out::kDgain]), dbias = output(b.outputs[Out::kDbias]);
   const bool has_parameters = dgain || dbias;
   if (has_parameters && can_sweep(s)) {
     return run_sweep<true>(b, {x, dy, gain, mean, rstd, dx, dgain, dbias}, s,

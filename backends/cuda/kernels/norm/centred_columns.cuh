@@ -18,7 +18,7 @@ struct Moments {
 // (Chan, Golub, LeVeque 1983).
 struct MomentTerms {
   static constexpr int kTensors = 1, kSums = 3;
-  Global<const float> tensors[kTensors];
+  Data tensors[kTensors];
   KeptRows kept;
 
   __device__ static void join(double (&a)[kSums], const double (&b)[kSums]) {
@@ -74,7 +74,7 @@ struct GivenMoments {
 
 // The source of the moments: the kept rows of x, or a node's input if it is present.
 struct MomentSource {
-  Global<const float> x;
+  Data x;
   KeptRows kept;
   Global<const double> given;
 };
@@ -94,11 +94,11 @@ void column_moments(const ColumnSizes& sizes, const ColumnScratch& scratch,
 // gain and bias may be absent.
 struct CentreColumns {
   static constexpr int kTensors = 1;
-  Global<const float> tensors[kTensors];  // x
+  Data tensors[kTensors];  // x
   Global<const float> rstd, r, d, gain, bias;
   Global<const double> mean;
   KeptRows kept;
-  Global<float> out;
+  Result out;
   bool pads_with_bias;
 
   struct Channel {
@@ -130,12 +130,11 @@ struct GradientSums {
 
 struct GradientTerms : PlainSums {
   static constexpr int kTensors = 2, kSums = 5;
-  Global<const float> tensors[kTensors];  // x, dy
+  Data tensors[kTensors];  // x, dy
   Global<const float> mean;
   KeptRows kept;
 
-  GradientTerms(Global<const float> x, Global<const float> dy, Global<const float> mean,
-                KeptRows kept)
+  GradientTerms(Data x, Data dy, Global<const float> mean, KeptRows kept)
       : tensors{x, dy}, mean(mean), kept(kept) {}
   __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t c,
                              double (&sums)[kSums]) const {
@@ -181,11 +180,11 @@ struct GivenGradient {
 // statistics do not depend on x, dx = rstd * g. In the rows left out dx is 0.
 struct CentreColumnsGradient {
   static constexpr int kTensors = 2;
-  Global<const float> tensors[kTensors];  // x, dy
+  Data tensors[kTensors];  // x, dy
   Global<const float> mean, rstd, r, gain;
   Global<const double> low, mean_g, slope;
   KeptRows kept;
-  Global<float> out;
+  Result out;
   bool training;
 
   struct Channel {
@@ -209,9 +208,10 @@ struct CentreColumnsGradient {
 // The tensors of a backward of centred columns. r may be absent. The sums may be absent
 // too; they are then computed.
 struct CentredColumns {
-  Global<const float> x, dy, gain, mean, rstd, r;
+  Data x, dy;
+  Global<const float> gain, mean, rstd, r;
   KeptRows kept;
-  Global<float> dx;
+  Result dx;
   bool training;
   Global<const double> given;
 };
@@ -241,7 +241,7 @@ void run_centred_columns_backward(const ColumnSizes& sizes, const ColumnScratch&
                                   const CentredColumns& t, const Gradients& gradients) {
   centred_sums(sizes, scratch, t, gradients);
   const ChannelSlopes slopes(scratch);
-  const Global<const float> x = t.training ? t.x : Global<const float>();
+  const Data x = t.training ? t.x : Data();
   map_columns(sizes, CentreColumnsGradient{{x, t.dy},
                                            t.mean,
                                            t.rstd,

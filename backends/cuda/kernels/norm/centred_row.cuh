@@ -85,8 +85,9 @@ struct Bare {
 
 // The rows (rows, width) to normalize, and the statistics that a forward saves.
 struct CentredForward {
-  Global<const float> x;
-  Global<float> y, mean, rstd;
+  Data x;
+  Result y;
+  Global<float> mean, rstd;
   RowSizes sizes;
   Statistic statistic;
 };
@@ -118,8 +119,9 @@ void run_centred_forward(const CentredForward& args, const Finish& finish) {
 }
 
 struct CentredBackward {
-  Global<const float> x, dy, mean, rstd;
-  Global<float> dx;
+  Data x, dy;
+  Global<const float> mean, rstd;
+  Result dx;
   RowSizes sizes;
   Statistic statistic;
 };

@@ -109,6 +109,11 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
         for (int w = 0; w < kWide; ++w) values[w][t][i] = wide.at[w];
       }
     }
+    for (int i = 0; i < kRows * Terms::kTensors; ++i) {
+      const int t = i / kRows;
+      if (i % kRows >= batch.count) continue;
+      widen<kWide>(terms.tensors[t], [&](int w) -> float& { return values[w][t][i % kRows]; });
+    }
     for (int w = 0; w < kWide; ++w) {
       add_batch(terms, values[w], batch, place.column + w, sums[w]);
     }
@@ -144,6 +149,11 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
         if (turn * kWide >= batch.count) continue;
         const Wide<kWide> wide(terms.tensors[t], start + e + turn * kWide * kWarp);
         for (int w = 0; w < kWide; ++w) values[t][turn * kWide + w] = wide.at[w];
+      }
+      for (int i = 0; i < kTurns * Terms::kTensors; ++i) {
+        if (i % kTurns * kWide >= batch.count) continue;
+        float* const from = values[i / kTurns] + i % kTurns * kWide;
+        widen<kWide>(terms.tensors[i / kTurns], [=](int w) -> float& { return from[w]; });
       }
       add_batch(terms, values, batch, channel, sums[0]);
     }

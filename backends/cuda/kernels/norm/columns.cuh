@@ -72,6 +72,11 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
       const Wide<kWide> wide(f.tensors[t], (row + r * place.slots) * sizes.channels + place.column);
       for (int w = 0; w < kWide; ++w) values[r][w][t] = wide.at[w];
     }
+    for (int i = 0; i < kRows * F::kTensors; ++i) {
+      const int r = i / F::kTensors, t = i % F::kTensors;
+      if (r >= count) continue;
+      widen<kWide>(f.tensors[t], [&](int w) -> float& { return values[r][w][t]; });
+    }
     for (int r = 0; r < kRows; ++r) {
       if (r >= count) continue;
       const std::int64_t own = row + r * place.slots;
@@ -98,6 +103,9 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
     for (int t = 0; t < F::kTensors; ++t) {
       const Wide<kWide> wide(f.tensors[t], at);
       for (int w = 0; w < kWide; ++w) values[w][t] = wide.at[w];
+    }
+    for (int t = 0; t < F::kTensors; ++t) {
+      widen<kWide>(f.tensors[t], [&](int w) -> float& { return values[w][t]; });
     }
     for (int w = 0; w < kWide; ++w) {
       result[w] = f(values[w], plane / sizes.channels, channel);

@@ -18,8 +18,8 @@ struct Forward : Bare {
 // dx = rstd * dy, or rstd * (dy - mean(dy)) where the mean is not detached. x is not needed.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
-    detached_variance(Global<const float> dy, Global<const float> rstd, Global<float> dx,
-                      RowSizes sizes, bool detach_mean) {
+    detached_variance(Data dy, Global<const float> rstd, Result dx, RowSizes sizes,
+                      bool detach_mean) {
   if (R::is_idle(sizes.rows)) return;
   const R row({dy}, sizes);
   float mean = 0;
@@ -47,9 +47,9 @@ __global__ void __launch_bounds__(R::kBlock) detached_mean(CentredBackward a) {
 }
 
 void run_backward(const Binding& b, const RowSizes& sizes, const DetachNormAttrs& attrs) {
-  const auto mean = input(b.inputs[BackIn::kMean]), rstd = input(b.inputs[BackIn::kRstd]),
-             dy = input(b.inputs[BackIn::kDy]);
-  const auto dx = output(b.outputs[BackOut::kDx]);
+  const Data dy(b.inputs[BackIn::kDy]);
+  const auto mean = input(b.inputs[BackIn::kMean]), rstd = input(b.inputs[BackIn::kRstd]);
+  const Result dx(b.outputs[BackOut::kDx]);
   if (attrs.detach_variance) {
     with_row<1>(sizes.width, [&]<class R>(std::type_identity<R> row) {
       launch(detached_variance<R>, grid_of_rows(row, sizes.rows), dy, rstd, dx, sizes,
@@ -57,7 +57,7 @@ void run_backward(const Binding& b, const RowSizes& sizes, const DetachNormAttrs
     });
     return;
   }
-  const CentredBackward args{input(b.inputs[BackIn::kX]),        dy, mean, rstd, dx, sizes,
+  const CentredBackward args{Data(b.inputs[BackIn::kX]),         dy, mean, rstd, dx, sizes,
                              device_statistic(attrs.statistic())};
   with_row<2>(sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(detached_mean<R>, grid_of_rows(row, sizes.rows), args);
@@ -71,7 +71,7 @@ Prepared prepare_detach_norm(const NodeContext& context) {
   const RowSizes sizes = row_sizes(context.output().shape, attrs.axes);
   return kernel_of([=](const Binding& b) {
     run_centred_forward(
-        {input(b.inputs[In::kX]), output(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
+        {Data(b.inputs[In::kX]), Result(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
          output(b.outputs[Out::kRstd]), sizes, device_statistic(attrs.statistic())},
         Forward{});
   });

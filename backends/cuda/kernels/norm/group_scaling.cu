@@ -17,10 +17,10 @@ Prepared prepare_group_scaling(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
   const RowSizes sizes = scaled_groups(context.input(In::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) {
-    run_scaled_forward({input(b.inputs[In::kX]),
+    run_scaled_forward({Data(b.inputs[In::kX]),
                         {{}, 1},
                         {{}, 0},
-                        output(b.outputs[Out::kY]),
+                        Result(b.outputs[Out::kY]),
                         output(b.outputs[Out::kRrms]),
                         sizes},
                        QuadraticMean{attrs.eps});
@@ -31,11 +31,11 @@ Prepared prepare_group_scaling_backward(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
   const RowSizes sizes = scaled_groups(context.input(BackIn::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) {
-    run_scaled_backward({input(b.inputs[BackIn::kX]),
-                         input(b.inputs[BackIn::kDy]),
+    run_scaled_backward({Data(b.inputs[BackIn::kX]),
+                         Data(b.inputs[BackIn::kDy]),
                          {{}, 1},
                          input(b.inputs[BackIn::kRrms]),
-                         output(b.outputs[BackOut::kDx]),
+                         Result(b.outputs[BackOut::kDx]),
                          sizes});
   });
 }

@@ -33,8 +33,7 @@ __device__ double over_warps(double value) {
 template <int kItems, int kTensors>
 class Steps {
  public:
-  __device__ Steps(const SequenceSizes& s, const Global<const float> (&tensors)[kTensors],
-                   KeptRows kept)
+  __device__ Steps(const SequenceSizes& s, const Data (&tensors)[kTensors], KeptRows kept)
       : sizes_(s), kept_(kept) {
     const std::int64_t strips = (s.channels + kColumnsABlock - 1) / kColumnsABlock;
     sample_ = blockIdx.x / strips;
@@ -44,7 +43,11 @@ class Steps {
       const std::int64_t step = warp() + i * kRowsAtOnce;
       if (!exists() || step >= s.steps || !kept(row(step))) continue;
       present_ |= 1u << i;
-      for (int t = 0; t < kTensors; ++t) items_[t][i] = tensors[t][element(step)];
+      for (int t = 0; t < kTensors; ++t) items_[t][i] = tensors[t].fetch(element(step));
+    }
+    for (int i = 0; i < kItems * kTensors; ++i) {
+      float& item = items_[i / kItems][i % kItems];
+      if (present_ >> i % kItems & 1) item = tensors[i / kItems].widened(item);
     }
   }
 
@@ -63,11 +66,11 @@ class Steps {
 
   // Stores y = f(value of each tensor) at every kept step, and 0 at the others.
   template <class F>
-  __device__ void store(Global<float> y, F f) const {
+  __device__ void store(Result y, F f) const {
     for (std::int64_t step = warp(); step < sizes_.steps; step += kRowsAtOnce) {
-      if (!kept_(row(step))) y[element(step)] = 0;
+      if (!kept_(row(step))) y.store(element(step), 0);
     }
-    each([&](std::int64_t at, auto... values) { y[at] = f(values...); });
+    each([&](std::int64_t at, auto... values) { y.store(at, f(values...)); });
   }
 
  private:
@@ -97,16 +100,18 @@ class Steps {
   SequenceSizes sizes_;
   KeptRows kept_;
   std::int64_t sample_, channel_;
-  Global<const float> tensors_[kTensors];
+  Data tensors_[kTensors];
   unsigned present_ = 0;
   float items_[kTensors][kItems > 0 ? kItems : 1];
 };
 
 struct Forward {
   SequenceSizes sizes;
-  Global<const float> x, gain, bias;
+  Data x;
+  Global<const float> gain, bias;
   KeptRows kept;
-  Global<float> y, mean, rstd;
+  Result y;
+  Global<float> mean, rstd;
   double eps;
 };
 
@@ -132,9 +137,10 @@ __global__ void __launch_bounds__(kColumnBlock, 2) forward(Forward a) {
 
 struct Backward {
   SequenceSizes sizes;
-  Global<const float> x, dy, gain, mean, rstd;
+  Data x, dy;
+  Global<const float> gain, mean, rstd;
   KeptRows kept;
-  Global<float> dx;
+  Result dx;
   Global<float> dgain, dbias;  // what each sample adds to them: (samples, channels)
 };
 
@@ -188,10 +194,10 @@ void run_backward(const Binding& b, const SequenceSizes& sizes) {
   const std::int64_t count = sizes.samples * sizes.channels;
   const auto dgain = workspace(b, count), dbias = workspace(b, count, share_bytes(sizes));
   launch(fits(sizes) ? backward<16> : backward<0>, grid_of(sizes),
-         Backward{sizes, input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]),
+         Backward{sizes, Data(b.inputs[BackIn::kX]), Data(b.inputs[BackIn::kDy]),
                   input(b.inputs[BackIn::kGain]), input(b.inputs[BackIn::kMean]),
                   input(b.inputs[BackIn::kRstd]), kept_rows(b.inputs[BackIn::kMask]),
-                  output(b.outputs[BackOut::kDx]), dgain, dbias});
+                  Result(b.outputs[BackOut::kDx]), dgain, dbias});
   column_sums(
       shares_of(sizes), Shares{{}, {dgain, dbias}},
       workspace<double>(b, partial_sums(shares_of(sizes), Shares::kSums), 2 * share_bytes(sizes)),
@@ -205,9 +211,9 @@ Prepared prepare_instance_norm(const NodeContext& context) {
   const double eps = context.attrs<InstanceNormAttrs>().eps;
   return kernel_of([=](const Binding& b) {
     launch(fits(sizes) ? forward<16> : forward<0>, grid_of(sizes),
-           Forward{sizes, input(b.inputs[In::kX]), input(b.inputs[In::kGain]),
+           Forward{sizes, Data(b.inputs[In::kX]), input(b.inputs[In::kGain]),
                    input(b.inputs[In::kBias]), kept_rows(b.inputs[In::kMask]),
-                   output(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
+                   Result(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
                    output(b.outputs[Out::kRstd]), eps});
   });
 }

@@ -95,13 +95,13 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& at
     launch(count_step, {1, kWarp}, step, from, sizes.outer,
            global<std::int32_t>(b.outputs[Out::kNextStep]));
   }
-  map_columns(sizes, ScaleColumns{{input(b.inputs[In::kX])},
+  map_columns(sizes, ScaleColumns{{Data(b.inputs[In::kX])},
                                   statistics.rstd,
                                   statistics.r,
                                   input(b.inputs[In::kGain]),
                                   input(b.inputs[In::kBias]),
                                   kept,
-                                  output(b.outputs[Out::kY])});
+                                  Result(b.outputs[Out::kY])});
 }
 
 // Writes dgain, dbias, gz' and the slope of dx, all with z = x * rstd.
@@ -136,8 +136,8 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& a
       output(b.outputs[BackOut::kDbias]),
       uncentred_scratch(b, sizes, true).vector(0)};
   run_uncentred_backward(b, sizes,
-                         {input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]), rstd, rstd, r,
-                          gain, kept_rows(b.inputs[BackIn::kMask]), output(b.outputs[BackOut::kDx]),
+                         {Data(b.inputs[BackIn::kX]), Data(b.inputs[BackIn::kDy]), rstd, rstd, r,
+                          gain, kept_rows(b.inputs[BackIn::kMask]), Result(b.outputs[BackOut::kDx]),
                           attrs.training, global<const double>(b.inputs[BackIn::kSums])},
                          gradients);
 }

@@ -43,8 +43,9 @@ inline std::int64_t sweep_sums(const GroupSizes& s) {
 
 struct Sweep {
   // Rows that are not centred have no mean, and their scale is in rstd.
-  Global<const float> x, dy, gain, mean, rstd;
-  Global<float> dx;
+  Data x, dy;
+  Global<const float> gain, mean, rstd;
+  Result dx;
   Global<double> partial;  // (chunks, 2, columns): sums for dgain and dbias
   Statistic statistic;
   std::int64_t samples, groups, width, chunks;
@@ -198,8 +199,10 @@ __global__ void __launch_bounds__(kSweepBlock, 1) sweep_rows(Sweep a) {
 
 // The tensors of a backward of rows with gain and bias; dgain and dbias may be absent.
 struct SweepTensors {
-  Global<const float> x, dy, gain, mean, rstd;
-  Global<float> dx, dgain, dbias;
+  Data x, dy;
+  Global<const float> gain, mean, rstd;
+  Result dx;
+  Global<float> dgain, dbias;
 };
 
 template <bool kIsCentred>

@@ -36,13 +36,13 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& att
   } else {
     each_channel(sizes, statistics);
   }
-  map_columns(sizes, ScaleColumns{{input(b.inputs[In::kX])},
+  map_columns(sizes, ScaleColumns{{Data(b.inputs[In::kX])},
                                   statistics.rpsi,
                                   {},
                                   input(b.inputs[In::kGain]),
                                   input(b.inputs[In::kBias]),
                                   kept,
-                                  output(b.outputs[Out::kY])});
+                                  Result(b.outputs[Out::kY])});
 }
 
 // Writes dgain, dbias and the slope of dx, which is the mean of g * xhat.
@@ -64,14 +64,14 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& at
                             output(b.outputs[BackOut::kDbias]),
                             uncentred_scratch(b, sizes, true).vector(0)};
   run_uncentred_backward(b, sizes,
-                         {input(b.inputs[BackIn::kX]),
-                          input(b.inputs[BackIn::kDy]),
+                         {Data(b.inputs[BackIn::kX]),
+                          Data(b.inputs[BackIn::kDy]),
                           rpsi,
                           rpsi,
                           {},
                           gain,
                           kept_rows(b.inputs[BackIn::kMask]),
-                          output(b.outputs[BackOut::kDx]),
+                          Result(b.outputs[BackOut::kDx]),
                           attrs.training,
                           global<const double>(b.inputs[BackIn::kSums])},
                          gradients);

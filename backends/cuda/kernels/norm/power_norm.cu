@@ -117,13 +117,13 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttr
                  sizes.channels, global<std::int32_t>(b.outputs[Out::kNextStep]),
                  output(b.outputs[Out::kContraction]), output(b.outputs[Out::kNuMax])});
   }
-  map_columns(sizes, ScaleColumns{{input(b.inputs[In::kX])},
+  map_columns(sizes, ScaleColumns{{Data(b.inputs[In::kX])},
                                   statistics.rpsi,
                                   {},
                                   input(b.inputs[In::kGain]),
                                   input(b.inputs[In::kBias]),
                                   kept,
-                                  output(b.outputs[Out::kY])});
+                                  Result(b.outputs[Out::kY])});
 }
 
 // Writes dgain, dbias, nu' and the slope of dx, which is nu.
@@ -158,14 +158,14 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAtt
                             attrs.training ? output(b.outputs[BackOut::kNextNu]) : Global<float>(),
                             uncentred_scratch(b, sizes, true).vector(0)};
   run_uncentred_backward(b, sizes,
-                         {input(b.inputs[BackIn::kX]),
-                          input(b.inputs[BackIn::kDy]),
+                         {Data(b.inputs[BackIn::kX]),
+                          Data(b.inputs[BackIn::kDy]),
                           rpsi,
                           rdx,
                           {},
                           gain,
                           kept_rows(b.inputs[BackIn::kMask]),
-                          output(b.outputs[BackOut::kDx]),
+                          Result(b.outputs[BackOut::kDx]),
                           attrs.training,
                           global<const double>(b.inputs[BackIn::kSums])},
                          gradients);
@@ -174,10 +174,10 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAtt
 // Writes z = x * rrms, the result of a scaling in front.
 struct ScaleRows {
   static constexpr int kTensors = 1;
-  Global<const float> tensors[kTensors];  // x
+  Data tensors[kTensors];  // x
   Global<const float> rrms;
   std::int64_t groups, width;
-  Global<float> out;
+  Result out;
 
   struct Channel {
     std::int64_t group;
@@ -192,9 +192,9 @@ struct ScaleRows {
 // Writes 0 to the rows left out, whatever x holds there.
 struct ClearLeftOut {
   static constexpr int kTensors = 1;
-  Global<const float> tensors[kTensors];  // dx
+  Data tensors[kTensors];  // dx
   KeptRows kept;
-  Global<float> out;
+  Result out;
 
   struct Channel {};
   __device__ Channel channel(std::int64_t) const { return {}; }
@@ -203,7 +203,7 @@ struct ClearLeftOut {
   }
 };
 
-// A node with a scaling, and what is after the scaling as a node with z for x.
+// A node with a scaling, and what is after the scaling as a node with z, which is float32, for x.
 struct Scaled {
   Binding node, on_z;
   ColumnSizes sizes;
@@ -216,30 +216,34 @@ struct Scaled {
         sizes(column_sizes(b.inputs[NormInput::kX].type.shape)),
         attrs(attrs),
         groups(scaled_groups(b.inputs[NormInput::kX].type.shape, attrs.groups)) {
-    on_z.inputs[NormInput::kX].data = z;
+    on_z.inputs[NormInput::kX] = {z, {DType::kF32, b.inputs[NormInput::kX].type.shape}};
   }
 };
 
 void run_forward(const Scaled& s) {
-  run_scaled_forward({input(s.node.inputs[In::kX]),
+  run_scaled_forward({Data(s.node.inputs[In::kX]),
                       {{}, 1},
                       {{}, 0},
-                      output(s.on_z.inputs[In::kX]),
+                      Result(s.on_z.inputs[In::kX]),
                       output(s.node.outputs[Out::kRrms]),
                       s.groups},
                      QuadraticMean{s.attrs.scaling_eps});
   run_forward(s.on_z, s.sizes, s.attrs);
 }
 
-// dz takes the place of dx until that is written.
 void run_backward(const Scaled& s) {
-  const auto x = input(s.node.inputs[BackIn::kX]), rrms = input(s.node.inputs[BackIn::kRrms]);
+  const Data x(s.node.inputs[BackIn::kX]);
+  const auto rrms = input(s.node.inputs[BackIn::kRrms]);
   const TensorRef &z = s.on_z.inputs[BackIn::kX], &dx = s.node.outputs[BackOut::kDx],
                   &mask = s.node.inputs[BackIn::kMask];
-  map_columns(s.sizes, ScaleRows{{x}, rrms, s.attrs.groups, s.groups.width, output(z)});
+  map_columns(s.sizes, ScaleRows{{x}, rrms, s.attrs.groups, s.groups.width, Result(z)});
   run_backward(s.on_z, s.sizes, s.attrs);
-  run_scaled_backward({x, input(dx), {{}, 1}, rrms, output(dx), s.groups});
-  if (mask) map_columns(s.sizes, ClearLeftOut{{input(dx)}, kept_rows(mask), output(dx)});
+  run_scaled_backward({x, Data(z), {{}, 1}, rrms, Result(dx), s.groups});
+  if (mask) map_columns(s.sizes, ClearLeftOut{{Data(dx)}, kept_rows(mask), Result(dx)});
+}
+
+std::int64_t bytes_of_z(const NodeContext& context) {
+  return context.input(NormInput::kX).shape.elements() * std::int64_t{sizeof(float)};
 }
 
 }  // namespace
@@ -251,11 +255,14 @@ Prepared prepare_power_norm(const NodeContext& context) {
   if (!attrs.is_scaled()) {
     return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); }, workspace);
   }
-  // z takes the place of y until that is written.
+  // z takes the place of y until that is written, unless y is bf16.
+  const bool is_narrow = context.node.is_narrowed;
   const auto bind = [=](const Binding& b) -> Kernel {
-    return [scaled = Scaled(b, b.outputs[Out::kY].data, attrs)] { run_forward(scaled); };
+    void* z =
+        is_narrow ? static_cast<std::byte*>(b.workspace) + workspace : b.outputs[Out::kY].data;
+    return [scaled = Scaled(b, z, attrs)] { run_forward(scaled); };
   };
-  return {bind, workspace};
+  return {bind, workspace + (is_narrow ? bytes_of_z(context) : 0)};
 }
 
 Prepared prepare_power_norm_backward(const NodeContext& context) {
@@ -267,9 +274,12 @@ Prepared prepare_power_norm_backward(const NodeContext& context) {
   }
   const auto bind = [=](const Binding& b) -> Kernel {
     void* z = static_cast<std::byte*>(b.workspace) + workspace;
-    return [scaled = Scaled(b, z, attrs)] { run_backward(scaled); };
+    Scaled scaled(b, z, attrs);
+    // dz takes the place of z, element by element.
+    scaled.on_z.outputs[BackOut::kDx] = scaled.on_z.inputs[BackIn::kX];
+    return [scaled] { run_backward(scaled); };
   };
-  return {bind, workspace + context.input(BackIn::kX).bytes()};
+  return {bind, workspace + bytes_of_z(context)};
 }
 
 }  // namespace keel::cuda

@@ -16,11 +16,10 @@ using BackOut = RmsNormGradient;
 // What an element adds to dgain and dbias.
 struct ParameterTerms : PlainSums {
   static constexpr int kTensors = 2, kSums = 2;
-  Global<const float> tensors[kTensors];  // x, dy
+  Data tensors[kTensors];  // x, dy
   Global<const float> rrms;
 
-  ParameterTerms(Global<const float> x, Global<const float> dy, Global<const float> rrms)
-      : tensors{x, dy}, rrms(rrms) {}
+  ParameterTerms(Data x, Data dy, Global<const float> rrms) : tensors{x, dy}, rrms(rrms) {}
   __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t,
                              double (&sums)[kSums]) const {
     sums[0] += double(of[1]) * (of[0] * rrms[row]);
@@ -30,10 +29,10 @@ struct ParameterTerms : PlainSums {
 
 // dgain and dbias of rows that cannot be swept are formed before dx is written, perhaps over dy.
 void run_backward(const Binding& b, const GroupSizes& sizes) {
-  const auto x = input(b.inputs[BackIn::kX]), gain = input(b.inputs[BackIn::kGain]),
-             rrms = input(b.inputs[BackIn::kRrms]), dy = input(b.inputs[BackIn::kDy]);
-  const auto dx = output(b.outputs[BackOut::kDx]), dgain = output(b.outputs[BackOut::kDgain]),
-             dbias = output(b.outputs[BackOut::kDbias]);
+  const Data x(b.inputs[BackIn::kX]), dy(b.inputs[BackIn::kDy]);
+  const auto gain = input(b.inputs[BackIn::kGain]), rrms = input(b.inputs[BackIn::kRrms]);
+  const Result dx(b.outputs[BackOut::kDx]);
+  const auto dgain = output(b.outputs[BackOut::kDgain]), dbias = output(b.outputs[BackOut::kDbias]);
   const bool has_parameters = dgain || dbias;
   if (has_parameters && can_sweep(sizes)) {
     return run_sweep<false>(b, {x, dy, gain, {}, rrms, dx, dgain, dbias}, sizes, {});
@@ -59,10 +58,10 @@ Prepared prepare_rms_norm(const NodeContext& context) {
   const auto attrs = context.attrs<RmsNormAttrs>();
   const RowSizes sizes = row_sizes(context.input(In::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) {
-    run_scaled_forward({input(b.inputs[In::kX]),
+    run_scaled_forward({Data(b.inputs[In::kX]),
                         {input(b.inputs[In::kGain]), 1},
                         {input(b.inputs[In::kBias]), 0},
-                        output(b.outputs[Out::kY]),
+                        Result(b.outputs[Out::kY]),
                         output(b.outputs[Out::kRrms]),
                         sizes},
                        QuadraticMean{attrs.eps});

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "backends/cuda/kernels/quad.cuh"
+#include "backends/cuda/kernels/data.cuh"
 #include "backends/cuda/kernels/warp.cuh"
 #include "src/ops/norm/sizes.h"
 
@@ -60,10 +60,12 @@ class Row {
   }
 
   // Takes this thread's row; every kThreads neighbouring threads share one row.
-  __device__ Row(const Global<const float> (&tensors)[kTensors], const RowSizes& sizes)
+  template <class Tensor>  // Data, or a Global of floats
+  __device__ Row(const Tensor (&tensors)[kTensors], const RowSizes& sizes)
       : Row(tensors, own(int(threadIdx.x)), sizes.width, own(int(threadIdx.x)) < sizes.rows) {}
-  __device__ Row(const Global<const float> (&tensors)[kTensors], std::int64_t index,
-                 std::int64_t width, bool exists)
+  template <class Tensor>
+  __device__ Row(const Tensor (&tensors)[kTensors], std::int64_t index, std::int64_t width,
+                 bool exists)
       : index_(exists ? index : 0),
         start_(index_ * width),
         width_(exists ? width : 0),
@@ -99,7 +101,7 @@ class Row {
 
   // Stores f(column, value of each tensor, of each vector along) in the row of y.
   template <class F, class... Along>
-  __device__ void store(Global<float> y, F f, const Along&... along) const {
+  __device__ void store(Result y, F f, const Along&... along) const {
     each_four([&](int four, std::int64_t column, int count) {
       float result[4];
       of_four(
@@ -107,10 +109,10 @@ class Row {
           [&](int item, std::int64_t c, auto... values) { result[item % 4] = f(c, values...); },
           along...);
       if (is_aligned_) {
-        y.store4(start_ + column, make_float4(result[0], result[1], result[2], result[3]));
+        y.store_four(start_ + column, result);
       } else {
         for (int i = 0; i < 4; ++i) {
-          if (i < count) y[start_ + column + i] = result[i];
+          if (i < count) y.store(start_ + column + i, result[i]);
         }
       }
     });
@@ -168,10 +170,21 @@ class Row {
     for (int i = 0; i < 4 * kFours * kTensors; ++i) items_[i / (4 * kFours)][i % (4 * kFours)] = 0;
     each_four([&](int four, std::int64_t column, int count) {
       for (int t = 0; t < kTensors; ++t) {
-        const Quad quad = load_some(tensors_[t], start_ + column, count, is_aligned_);
+        const Quad quad = tensors_[t].fetch_some(start_ + column, count, is_aligned_);
         for (int i = 0; i < 4; ++i) items_[t][4 * four + i] = quad.at[i];
       }
     });
+    for (int t = 0; t < kTensors; ++t) {
+      if (tensors_[t].is_narrow()) widen(tensors_[t], items_[t]);
+    }
+  }
+  template <int kCount>
+  __device__ void widen(const Data& x, float (&items)[kCount]) const {
+    for (int i = 0; i < kCount; i += 4) {
+      const Quad quad =
+          x.widened_some({items[i], items[i + 1], items[i + 2], items[i + 3]}, is_aligned_);
+      for (int k = 0; k < 4; ++k) items[i + k] = quad.at[k];
+    }
   }
 
   template <class F, class... Along>
@@ -182,8 +195,11 @@ class Row {
       if constexpr (kItems > 0) {
         for (int i = 0; i < 4; ++i) quads[t].at[i] = items_[t][4 * four + i];
       } else {
-        quads[t] = load_some(tensors_[t], start_ + column, count, is_aligned_);
+        quads[t] = tensors_[t].fetch_some(start_ + column, count, is_aligned_);
       }
+    }
+    for (int t = 0; t < kTensors && kItems == 0; ++t) {
+      quads[t] = tensors_[t].widened_some(quads[t], is_aligned_);
     }
     const auto call = [&](const auto&... of_along) {
       for (int i = 0; i < 4; ++i) {
@@ -198,7 +214,7 @@ class Row {
     call(along.quad(column, count, is_aligned_)...);
   }
 
-  Global<const float> tensors_[kTensors];
+  Data tensors_[kTensors];
   std::int64_t index_, start_, width_;
   bool is_aligned_;
   float items_[kTensors][kItems > 0 ? 4 * kFours : 1];

@@ -16,8 +16,8 @@ using BackOut = ScaleNormGradient;
 // y = gain * x * rnorm, rnorm = 1 / max(|x|, eps), which is saved.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
-    forward(Global<const float> x, Global<const float> gain, Global<float> y, Global<float> rnorm,
-            RowSizes sizes, double eps) {
+    forward(Data x, Global<const float> gain, Result y, Global<float> rnorm, RowSizes sizes,
+            double eps) {
   if (R::is_idle(sizes.rows)) return;
   const R row({x}, sizes);
   const double norm = sqrt(row_squares(row, Mean{}));
@@ -59,8 +59,8 @@ void run_backward(const Binding& b, const RowSizes& sizes, double eps) {
   const auto gain = input(b.inputs[BackIn::kGain]);
   const auto products = workspace(b, sizes.rows);
   const ScaledBackward args{
-      input(b.inputs[BackIn::kX]),     input(b.inputs[BackIn::kDy]),    {{}, 1},
-      input(b.inputs[BackIn::kRnorm]), output(b.outputs[BackOut::kDx]), sizes};
+      Data(b.inputs[BackIn::kX]),      Data(b.inputs[BackIn::kDy]),     {{}, 1},
+      input(b.inputs[BackIn::kRnorm]), Result(b.outputs[BackOut::kDx]), sizes};
   with_row<2>(sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(backward<R>, grid_of_rows(row, sizes.rows), args, gain, products, float(1 / eps));
   });
@@ -78,8 +78,8 @@ Prepared prepare_scale_norm(const NodeContext& context) {
   const RowSizes sizes = row_sizes(context.input(In::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) {
     with_row<1>(sizes.width, [&]<class R>(std::type_identity<R> row) {
-      launch(forward<R>, grid_of_rows(row, sizes.rows), input(b.inputs[In::kX]),
-             input(b.inputs[In::kGain]), output(b.outputs[Out::kY]), output(b.outputs[Out::kRnorm]),
+      launch(forward<R>, grid_of_rows(row, sizes.rows), Data(b.inputs[In::kX]),
+             input(b.inputs[In::kGain]), Result(b.outputs[Out::kY]), output(b.outputs[Out::kRnorm]),
              sizes, attrs.eps);
     });
   });

@@ -17,8 +17,8 @@ struct QuadraticMean {
 // y = (x * s) * gain + bias with s = scale_of(sum of squares, width), which is saved.
 template <class R, class ScaleOf>
 __global__ void __launch_bounds__(R::kBlock)
-    scaled_forward(Global<const float> x, AlongRow gain, AlongRow bias, Global<float> y,
-                   Global<float> scale, RowSizes sizes, ScaleOf scale_of) {
+    scaled_forward(Data x, AlongRow gain, AlongRow bias, Result y, Global<float> scale,
+                   RowSizes sizes, ScaleOf scale_of) {
   if (R::is_idle(sizes.rows)) return;
   const R row({x}, sizes);
   const float s = scale_of(row_squares(row, Mean{}), sizes.width);
@@ -29,9 +29,10 @@ __global__ void __launch_bounds__(R::kBlock)
 }
 
 struct ScaledForward {
-  Global<const float> x;
+  Data x;
   AlongRow gain, bias;
-  Global<float> y, scale;
+  Result y;
+  Global<float> scale;
   RowSizes sizes;
 };
 template <class ScaleOf>
@@ -43,10 +44,10 @@ void run_scaled_forward(const ScaledForward& a, const ScaleOf& scale_of) {
 }
 
 struct ScaledBackward {
-  Global<const float> x, dy;
+  Data x, dy;
   AlongRow gain;
   Global<const float> scale;
-  Global<float> dx;
+  Result dx;
   RowSizes sizes;
 };
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "backends/cuda/device.h"
+#include "backends/cuda/kernels/data.cuh"
 #include "src/ops/norm/sizes.h"
 
 namespace keel::cuda {
@@ -38,27 +38,37 @@ inline Tiling tiling_of(const ColumnSizes& s) {
   return {wide, lanes, ceil_div(s.channels, lanes * wide), s.outer, 1, 1};
 }
 
-// kWide neighbouring elements of x; 0 if x is absent.
+// kWide neighbouring elements of x as they lie in memory, for widen(); 0 if x is absent.
 template <int kWide>
 struct Wide {
   float at[kWide] = {};
 
-  __device__ Wide(Global<const float> x, std::int64_t i) {
+  __device__ Wide(const Data& x, std::int64_t i) {
     if (!x) return;
     if constexpr (kWide == 4) {
-      const float4 four = x.load4(i);
-      at[0] = four.x, at[1] = four.y, at[2] = four.z, at[3] = four.w;
+      const Quad four = x.fetch_four(i);
+      for (int w = 0; w < 4; ++w) at[w] = four.at[w];
     } else {
-      at[0] = x[i];
+      at[0] = x.fetch(i);
     }
   }
 };
-template <int kWide>
-__device__ void store_wide(Global<float> y, std::int64_t i, const float (&values)[kWide]) {
+// Makes numbers of the kWide elements of x at(0), at(1), ..., which have been fetched.
+template <int kWide, class At>
+__device__ void widen(const Data& x, At at) {
   if constexpr (kWide == 4) {
-    y.store4(i, make_float4(values[0], values[1], values[2], values[3]));
+    const Quad four = x.widened_four({at(0), at(1), at(2), at(3)});
+    for (int w = 0; w < 4; ++w) at(w) = four.at[w];
   } else {
-    y[i] = values[0];
+    at(0) = x.widened(at(0));
+  }
+}
+template <int kWide>
+__device__ void store_wide(const Result& y, std::int64_t i, const float (&values)[kWide]) {
+  if constexpr (kWide == 4) {
+    y.store_four(i, values);
+  } else {
+    y.store(i, values[0]);
   }
 }
 

@@ -15,10 +15,10 @@ struct SquareSums {
 
 struct UncentredTerms : PlainSums {
   static constexpr int kTensors = 1, kSums = 4;
-  Global<const float> tensors[kTensors];  // x
+  Data tensors[kTensors];  // x
   KeptRows kept;
 
-  UncentredTerms(Global<const float> x, KeptRows kept) : tensors{x}, kept(kept) {}
+  UncentredTerms(Data x, KeptRows kept) : tensors{x}, kept(kept) {}
   __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t,
                              double (&sums)[kSums]) const {
     const double square = double(of[0]) * of[0];
@@ -59,11 +59,10 @@ struct UncentredGradientSums {
 
 struct UncentredGradientTerms : PlainSums {
   static constexpr int kTensors = 2, kSums = 5;
-  Global<const float> tensors[kTensors];  // x, dy
+  Data tensors[kTensors];  // x, dy
   KeptRows kept;
 
-  UncentredGradientTerms(Global<const float> x, Global<const float> dy, KeptRows kept)
-      : tensors{x, dy}, kept(kept) {}
+  UncentredGradientTerms(Data x, Data dy, KeptRows kept) : tensors{x, dy}, kept(kept) {}
   __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t,
                              double (&sums)[kSums]) const {
     const double product = double(of[1]) * of[0];
@@ -105,10 +104,10 @@ struct GivenUncentredGradient {
 // y = x * scale * factor * gain + bias, but 0 in the rows left out. `factor` may be absent.
 struct ScaleColumns {
   static constexpr int kTensors = 1;
-  Global<const float> tensors[kTensors];  // x
+  Data tensors[kTensors];  // x
   Global<const float> scale, factor, gain, bias;
   KeptRows kept;
-  Global<float> out;
+  Result out;
 
   struct Channel {
     float scale, factor, bias;
@@ -126,11 +125,11 @@ struct ScaleColumns {
 // the rows left out dx is 0.
 struct ScaleColumnsGradient {
   static constexpr int kTensors = 2;
-  Global<const float> tensors[kTensors];  // x, dy
+  Data tensors[kTensors];  // x, dy
   Global<const float> scale, rdx, factor, gain;
   Global<const double> slope;
   KeptRows kept;
-  Global<float> out;
+  Result out;
 
   struct Channel {
     float scale, rdx, factor, slope;
@@ -149,14 +148,16 @@ struct ScaleColumnsGradient {
 // The tensors of a forward and a backward of columns that subtract no mean. `factor` may be absent.
 // The sums may be absent too; they are then computed.
 struct UncentredForward {
-  Global<const float> x, scale, factor, gain, bias;
+  Data x;
+  Global<const float> scale, factor, gain, bias;
   KeptRows kept;
-  Global<float> y;
+  Result y;
 };
 struct UncentredBackward {
-  Global<const float> x, dy, scale, rdx, factor, gain;
+  Data x, dy;
+  Global<const float> scale, rdx, factor, gain;
   KeptRows kept;
-  Global<float> dx;
+  Result dx;
   bool training;
   Global<const double> given;
 };
@@ -185,7 +186,7 @@ void run_uncentred_statistics(const Binding& b, const ColumnSizes& sizes, const 
     return each_channel(
         sizes, GivenSquares<Statistics>{{from.given, sizes.channels}, has_all, statistics});
   }
-  column_sums(sizes, UncentredTerms(input(b.inputs[NormInput::kX]), from.kept),
+  column_sums(sizes, UncentredTerms(Data(b.inputs[NormInput::kX]), from.kept),
               uncentred_scratch(b, sizes, false).partial(), FinishSquares<Statistics>{statistics});
 }
 
@@ -210,7 +211,7 @@ void run_uncentred_backward(const Binding& b, const ColumnSizes& sizes, const Un
                             const Gradients& gradients) {
   uncentred_sums(b, sizes, t, gradients);
   const auto slope = t.training ? uncentred_scratch(b, sizes, true).vector(0) : Global<double>();
-  map_columns(sizes, ScaleColumnsGradient{{t.training ? t.x : Global<const float>(), t.dy},
+  map_columns(sizes, ScaleColumnsGradient{{t.training ? t.x : Data(), t.dy},
                                           t.scale,
                                           t.rdx,
                                           t.factor,

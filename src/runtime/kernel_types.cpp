@@ -1,4 +1,4 @@
-#include "backends/onednn/norm_types.h"
+#include "src/runtime/kernel_types.h"
 
 #include "src/ops/column_gradient_sums.h"
 #include "src/ops/column_moments.h"
@@ -18,26 +18,27 @@
 #include "src/ops/norm/weight_norm.h"
 #include "src/ops/norm_noise.h"
 
-namespace keel::onednn {
+namespace keel {
 namespace {
+
+constexpr DTypes kFactor = DType::kF32 | DType::kBF16;
 
 // The types of an op whose inputs have these places: x comes first, dy perhaps later.
 // `narrows`: output 0 is rounded to bf16 where the graph asks for it.
 template <class Inputs>
 KernelTypes types_of(bool narrows = true) {
-  constexpr DTypes kRead = DType::kF32 | DType::kBF16;
-  std::vector<DTypes> inputs{kRead, DType::kF32};
+  std::vector<DTypes> inputs{kFactor, DType::kF32};
   if constexpr (requires { Inputs::kDy; }) {
     inputs.resize(std::size_t(Inputs::kDy) + 2, DType::kF32);  // the last stands for all after it
-    inputs[std::size_t(Inputs::kDy)] = kRead;
+    inputs[std::size_t(Inputs::kDy)] = kFactor;
   }
   return {inputs, DType::kF32 | DType::kI32, narrows};
 }
 
 }  // namespace
 
-std::map<std::string_view, KernelTypes> norm_types() {
-  std::map<std::string_view, KernelTypes> types{
+TypesByOp norm_types() {
+  TypesByOp types{
 #define X(name, Name) \
   {#name, types_of<Name##Input>()}, {#name "_backward", types_of<Name##BackwardInput>()},
 #include "norm_list.inc"
@@ -53,4 +54,40 @@ std::map<std::string_view, KernelTypes> norm_types() {
   return types;
 }
 
-}  // namespace keel::onednn
+TypesByOp product_types(bool narrows) {
+  const KernelTypes product{{kFactor, kFactor, DType::kF32}, DType::kF32, narrows};
+  const KernelTypes attention{{kFactor, kFactor, kFactor, DType::kF32}, DType::kF32};
+  const KernelTypes relative{
+      {kFactor, kFactor, kFactor, kFactor, kFactor, DType::kI32, DType::kF32}, DType::kF32};
+  const KernelTypes loss{
+      // factors: x, table and clusters
+      {kFactor, kFactor, DType::kF32, kFactor, DType::kF32, DType::kI32, DType::kF32},
+      DType::kF32};
+  return {{"matmul", product},
+          {"conv2d", product},
+          {"conv2d_backward_input", product},
+          {"conv2d_backward_weight", product},
+          {"attention", attention},
+          {"attention_backward", attention},
+          {"relative_attention", relative},
+          {"relative_attention_backward", relative},
+          {"linear_cross_entropy", loss},
+          {"linear_cross_entropy_backward", loss}};
+}
+
+TypesByOp mover_types() {
+  TypesByOp types;
+  for (const char* op : {"cast", "transpose", "slice", "split", "concat", "pad"}) {
+    types[op] = floating_kernel(kFactor);
+  }
+  return types;
+}
+
+TypesByOp narrow_types(bool products_narrow, TypesByOp others) {
+  for (TypesByOp types : {product_types(products_narrow), norm_types(), mover_types()}) {
+    others.merge(types);
+  }
+  return others;
+}
+
+}  // namespace keel
