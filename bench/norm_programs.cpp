@@ -1,6 +1,7 @@
 #include "bench/norm_programs.h"
 
 #include <algorithm>
+#include <map>
 
 #include "bench/part.h"
 #include "src/autodiff/gradient.h"
@@ -78,15 +79,22 @@ Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
 
 Graph in_bf16(const Graph& of_norm) {
   Rewriter rewriter(of_norm);
+  std::map<Value, Value> casts;
+  const auto narrow = [&](Value v) {
+    if (!v.valid() || rewriter.target().type(v).dtype != DType::kF32) return v;
+    Value& cast = casts[v];
+    if (!cast.valid()) cast = ops::cast(rewriter.target(), v, DType::kBF16);
+    return cast;
+  };
   return rewriter.run([&](int i) {
     const Node& node = of_norm.node(i);
-    const bool is_fed = node.name == "x" || node.name == "dy";
-    if (node.kind == NodeKind::kInput && is_fed) {
-      const TensorType type{DType::kBF16, node.outputs[0].shape};
-      return rewriter.forward(i, rewriter.target().input(node.name, type));
-    }
     if (node.kind != NodeKind::kOp) return rewriter.copy(i);
-    rewriter.replace(i, *node.op, rewriter.inputs_of(node), node.attrs);
+    std::vector<Value> inputs = rewriter.inputs_of(node);
+    for (int k = 0; is_norm(node.op) && k < int(inputs.size()); ++k) {
+      const std::string name = input_name(*node.op, k);
+      if (name == "x" || name == "dy") inputs[std::size_t(k)] = narrow(inputs[std::size_t(k)]);
+    }
+    rewriter.replace(i, *node.op, inputs, node.attrs);
     const Value result = rewriter({i, 0});
     const bool is_wide = rewriter.target().type(result).dtype == DType::kF32;
     if (is_norm(node.op) && is_wide) rewriter.target().narrow_result(result);

@@ -65,6 +65,20 @@ TEST_CASE("bench norms: images, and refusals") {
   CHECK_THROWS_AS(bench_norm(*backend, "layernom", {4, 5}, 3), Error);
 }
 
+TEST_CASE("bench norms: of bf16, of which an element has two bytes") {
+  if (default_backend() != "onednn") return;
+  const auto backend = make_backend("onednn", {.threads = 2});
+  for (const char* norm : {"layernorm", "batchnorm", "powernorm", "noisybatchnorm"}) {
+    CAPTURE(norm);
+    const NormBench b = bench_norm(*backend, norm, {6, 16}, 3, {.is_narrow = true});
+    CHECK(b.refusal == "");
+    check_pass(b.forward, 2 * 96 * 2);
+    check_pass(b.backward, 3 * 96 * 2);
+    CHECK_FALSE(b.forward.peer.has_value());
+  }
+  CHECK(bench_norm(*backend, "weightnorm", {6, 16}, 3, {.is_narrow = true}).refusal != "");
+}
+
 TEST_CASE("bench norms: the plain copy copies every byte and no more") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
   for (std::int64_t bytes : {0, 5, 64, 200'000, (16 << 20) + 100}) {
