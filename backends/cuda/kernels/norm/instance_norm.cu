@@ -45,9 +45,9 @@ class Steps {
       present_ |= 1u << i;
       for (int t = 0; t < kTensors; ++t) items_[t][i] = tensors[t].fetch(element(step));
     }
-    for (int i = 0; i < kItems * kTensors; ++i) {
-      float& item = items_[i / kItems][i % kItems];
-      if (present_ >> i % kItems & 1) item = tensors[i / kItems].widened(item);
+    for (int i = 0; i < kItems; ++i) {
+      if (!(present_ >> i & 1)) continue;
+      for (int t = 0; t < kTensors; ++t) items_[t][i] = tensors[t].widened(items_[t][i]);
     }
   }
 
