@@ -10,6 +10,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
+#include "src/ops/reduce.h"
 #include "src/passes/narrow_products.h"
 #include "src/passes/pipeline.h"
 #include "tests/passes/count.h"

@@ -195,9 +195,11 @@ class Row {
       if constexpr (kItems > 0) {
         for (int i = 0; i < 4; ++i) quads[t].at[i] = items_[t][4 * four + i];
       } else {
-        const Quad fetched = tensors_[t].fetch_some(start_ + column, count, is_aligned_);
-        quads[t] = tensors_[t].widened_some(fetched, is_aligned_);
+        quads[t] = tensors_[t].fetch_some(start_ + column, count, is_aligned_);
       }
+    }
+    for (int t = 0; t < kTensors && kItems == 0; ++t) {
+      quads[t] = tensors_[t].widened_some(quads[t], is_aligned_);
     }
     const auto call = [&](const auto&... of_along) {
       for (int i = 0; i < 4; ++i) {
