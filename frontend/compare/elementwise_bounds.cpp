@@ -215,14 +215,13 @@ void elementwise(const JudgedNode& n, NodeBounds& bounds) {
   }
 }
 
-// A number rounded to bf16 once, to the nearest, has no other value. Where the program had another
-// number, its result is as far off, and both are rounded.
+// Where the program had another number than the judge, both are rounded.
 void cast(const JudgedNode& n, NodeBounds& bounds) {
   elementwise(n, bounds);
   if (n.graph.type({n.index, 0}).dtype != DType::kBF16) return;
   for (std::size_t e = 0; e < n.out(0).size(); ++e) {
     double& bound = bounds[0].as<double>()[e];
-    if (bound > 0) bound += 2 * kBf16Eps * (std::abs(n.out(0)[e]) + bound) + 0x1p-133;
+    bound = apart_in_bf16(n.out(0)[e], bound);
   }
 }
 

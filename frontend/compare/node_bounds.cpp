@@ -3,6 +3,7 @@
 #include <set>
 
 #include "frontend/compare/norm_view.h"
+#include "frontend/compare/running_error.h"
 #include "src/ops/attention.h"
 #include "src/ops/column_moments.h"
 #include "src/ops/elementwise.h"
@@ -28,6 +29,17 @@ BoundRules& bound_rules() {
   return rules;
 }
 
+// The bounds of output 0 where it is rounded to bf16 as it is stored. Its error is then mostly that
+// of one rounding, so that nothing more is known of a sum.
+void add_narrowing(const JudgedNode& node, NodeBounds& bounds) {
+  for (std::size_t e = 0; e < node.out(0).size(); ++e) {
+    double& bound = bounds[0].as<double>()[e];
+    bound = apart_in_bf16(node.out(0)[e], bound);
+  }
+  bounds.usual.clear();
+  bounds.deviation.clear();
+}
+
 }  // namespace
 
 NodeBounds node_bounds(const JudgedNode& node) {
@@ -41,6 +53,7 @@ NodeBounds node_bounds(const JudgedNode& node) {
   }
   const BoundRule general = node.is_foreign() ? general_norm_rule(node.node()) : nullptr;
   (general ? general : rule->second)(node, bounds);
+  if (node.node().is_narrowed) add_narrowing(node, bounds);
   return bounds;
 }
 
