@@ -201,7 +201,8 @@ TEST_CASE("compare: results that kernels round themselves are within the bound")
     const double error = std::abs(got.at(e) - judged.outputs[0].at(e));
     others += error > 0;
     CHECK(error <= judged.bounds[0].at(e));
-    CHECK(judged.bounds[0].at(e) < 0.01 * std::abs(judged.outputs[0].at(e)) + 1e-6);
+    // Two roundings to bf16, and what layer norm itself may be off by: some ten units of float32.
+    CHECK(judged.bounds[0].at(e) < 0x1.1p-7 * std::abs(judged.outputs[0].at(e)) + 4e-6);
   }
   CHECK(others > 0);
 }
