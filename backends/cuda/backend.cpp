@@ -10,8 +10,7 @@ namespace keel::cuda {
 namespace {
 
 // Of what may give bf16, only norms do.
-const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32),
-                                   .others = narrow_types(false)};
+const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32), .others = narrow_types()};
 
 #include "src/runtime/kernel_table.inc"
 

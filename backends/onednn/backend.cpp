@@ -17,7 +17,7 @@ const KernelTypes kElementwise{{DType::kF32 | DType::kBF16 | DType::kI32 | DType
 
 const KernelTypeTable kKernelTypes{
     .usual = floating_kernel(DType::kF32),
-    .others = narrow_types(true, {{"dropout", kNarrowing}, {"dropout_backward", kNarrowing}}),
+    .others = narrow_types({{"dropout", kNarrowing}, {"dropout_backward", kNarrowing}}),
     .elementwise = kElementwise};
 
 #include "src/runtime/kernel_table.inc"

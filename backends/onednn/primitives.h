@@ -3,8 +3,7 @@
 //
 // Every function creates primitives for tensors of fixed sizes, all of them at least 1, and returns
 // how to bind them. Tensors are f32, but for the two factors of a `narrow` product or convolution,
-// which are bf16, and a `narrow_result`; inputs and outputs are those of the binding, in the order
-// given.
+// which are bf16; inputs and outputs are those of the binding, in the order given.
 // A case without an oneDNN implementation is refused. errors: Error{kMemory} when creating or
 // running a primitive runs out of memory, Error{kBackendMissing} for any other failure. Results
 // have the same bits for any number of threads; see kPrimitiveConcurrency.
@@ -27,8 +26,7 @@ struct MatmulSpec {
   bool transpose_a = false, transpose_b = false, shared_b = false;
   std::int64_t panel_width = 0;
   bool bias = false, relu = false;
-  bool narrow = false;         // a and b are bf16
-  bool narrow_result = false;  // so is y, which only a `narrow` product can give
+  bool narrow = false;  // a and b are bf16
 };
 // The panels in which oneDNN reads b if it may choose. Width 0: oneDNN prefers none, or its kernels
 // for this processor rearrange b themselves.
@@ -43,7 +41,6 @@ struct ConvSpec {
   bool channels_last = false;
   bool bias = false, relu = false;  // forward only
   bool narrow = false;              // the two factors are bf16
-  bool narrow_result = false;       // so is the result, which is the forward's or dx
 };
 Prepared make_conv(const ConvSpec& spec);                  // (x, weight, bias) -> y
 Prepared make_conv_backward_input(const ConvSpec& spec);   // (dy, weight) -> dx

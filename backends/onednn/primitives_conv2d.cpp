@@ -14,17 +14,16 @@ constexpr auto kTraining = dnnl::prop_kind::forward_training;
 
 using Type = dnnl::memory::data_type;
 
-// Element types; of a convolution of bf16 factors, two are bf16, and its result may be.
+// Element types; of a convolution of bf16 factors, two are bf16, and its result is f32.
 struct Types {
   Type x = Type::f32, weight = Type::f32, y = Type::f32;
 };
 constexpr auto kBf16 = Type::bf16;
-Type result_type(const ConvSpec& spec) { return spec.narrow_result ? kBf16 : Type::f32; }
 Types forward_types(const ConvSpec& spec) {
-  return spec.narrow ? Types{.x = kBf16, .weight = kBf16, .y = result_type(spec)} : Types{};
+  return spec.narrow ? Types{.x = kBf16, .weight = kBf16} : Types{};
 }
 Types backward_input_types(const ConvSpec& spec) {
-  return spec.narrow ? Types{.x = result_type(spec), .weight = kBf16, .y = kBf16} : Types{};
+  return spec.narrow ? Types{.weight = kBf16, .y = kBf16} : Types{};
 }
 Types backward_weight_types(const ConvSpec& spec) {
   return spec.narrow ? Types{.x = kBf16, .y = kBf16} : Types{};

@@ -66,8 +66,7 @@ ProductDescs descs_of(const MatmulSpec& spec) {
       .a = matrix(sizes(spec.batch, spec.m, spec.k), spec.transpose_a, type),
       .b = spec.panel_width > 0 ? panels(b, spec.panel_width) : matrix(b, spec.transpose_b, type),
       .bias = spec.bias ? matrix(sizes(1, 1, spec.n), false) : Desc(),
-      .y = matrix(sizes(spec.batch, spec.m, spec.n), false,
-                  spec.narrow_result ? Type::bf16 : Type::f32),
+      .y = matrix(sizes(spec.batch, spec.m, spec.n), false),
   };
 }
 

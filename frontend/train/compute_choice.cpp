@@ -91,7 +91,7 @@ double seconds_of_cast(Backend& backend, DType from, DType to) {
   return seconds_or_never(backend, g);
 }
 
-// Of the casts that a step is left with, to bf16 and back.
+// The time of the casts to and from bf16 that are still nodes of a step.
 double seconds_of_casts(Backend& backend, const Graph& narrow, KeptTimes& kept) {
   double seconds = 0;
   for (int i = 0; i < narrow.size(); ++i) {

@@ -54,8 +54,8 @@ TypesByOp norm_types() {
   return types;
 }
 
-TypesByOp product_types(bool narrows) {
-  const KernelTypes product{{kFactor, kFactor, DType::kF32}, DType::kF32, narrows};
+TypesByOp product_types() {
+  const KernelTypes product{{kFactor, kFactor, DType::kF32}, DType::kF32};
   const KernelTypes attention{{kFactor, kFactor, kFactor, DType::kF32}, DType::kF32};
   const KernelTypes relative{
       {kFactor, kFactor, kFactor, kFactor, kFactor, DType::kI32, DType::kF32}, DType::kF32};
@@ -83,8 +83,8 @@ TypesByOp mover_types() {
   return types;
 }
 
-TypesByOp narrow_types(bool products_narrow, TypesByOp others) {
-  for (TypesByOp types : {product_types(products_narrow), norm_types(), mover_types()}) {
+TypesByOp narrow_types(TypesByOp others) {
+  for (TypesByOp types : {product_types(), norm_types(), mover_types()}) {
     others.merge(types);
   }
   return others;

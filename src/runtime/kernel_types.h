@@ -13,14 +13,14 @@ using TypesByOp = std::map<std::string_view, KernelTypes>;
 // the graph asks for it. A norm that is not here takes float32 alone.
 TypesByOp norm_types();
 
-// Products, attentions and the loss over many words: their factors in float32 or bf16. `narrows`:
-// whether matmul and conv2d round their results where the graph asks for it.
-TypesByOp product_types(bool narrows);
+// Products, attentions and the loss over many words: their factors in float32 or bf16, their results
+// in float32.
+TypesByOp product_types();
 
 // Kernels that only move elements, of float32 or bf16.
 TypesByOp mover_types();
 
 // The types of all of these, and `others`.
-TypesByOp narrow_types(bool products_narrow, TypesByOp others = {});
+TypesByOp narrow_types(TypesByOp others = {});
 
 }  // namespace keel

@@ -95,23 +95,5 @@ Prepared widening(const NodeContext& context, Prepared wide) {
   return {bind, workspace, {}, wide.holds + std::int64_t(2 * sizeof(Binding))};
 }
 
-Prepared narrowing(const NodeContext& context, Prepared wide) {
-  if (!context.node.is_narrowed || !wide.refusal.empty()) return wide;
-  const std::int64_t offset = aligned_size(wide.workspace);
-  auto bind = [offset, inner = std::move(wide.bind)](const Binding& b) -> Kernel {
-    Binding floats = b;
-    floats.outputs[0].data = static_cast<std::byte*>(b.workspace) + offset;
-    floats.outputs[0].type.dtype = DType::kF32;
-    return [y = b.outputs[0], from = floats.outputs[0], run = inner(floats)] {
-      run();
-      parallel_range(y.elements(), kBlockElements, [&](std::int64_t begin, std::int64_t end) {
-        round_to_bf16(from.as<float>() + begin, y.as<BF16>() + begin, end - begin);
-      });
-    };
-  };
-  const std::int64_t bytes = aligned_size(4 * context.output().shape.elements());
-  return {bind, offset + bytes, {}, wide.holds + std::int64_t(sizeof(Binding))};
-}
-
 }  // namespace keel::onednn
 #endif

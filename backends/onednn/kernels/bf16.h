@@ -27,22 +27,15 @@ Prepared refuse_narrow_product(const NodeContext& context);
 // The kernel `wide`, which takes float32, for bindings whose bf16 inputs are widened first.
 Prepared widening(const NodeContext& context, Prepared wide);
 
-// The kernel `wide`, whose output 0 is float32. If the node's is to be bf16, `wide` writes to the
-// workspace, from where its result is rounded.
-Prepared narrowing(const NodeContext& context, Prepared wide);
-
 // Prepares the product or convolution of `spec` by `make`, emulated or refused where it is narrow
 // and this process cannot run it.
 template <class Spec>
 Prepared prepare_product(const NodeContext& context, Spec spec, Prepared (*make)(const Spec&)) {
   const auto here = spec.narrow ? narrow_products_here() : NarrowProducts::kNative;
   if (here == NarrowProducts::kRefused) return refuse_narrow_product(context);
-  if (here == NarrowProducts::kNative && spec.narrow) {
-    spec.narrow_result = context.node.is_narrowed;
-    return make(spec);
-  }
+  if (here == NarrowProducts::kNative) return make(spec);
   spec.narrow = false;
-  return narrowing(context, widening(context, make(spec)));
+  return widening(context, make(spec));
 }
 
 }  // namespace keel::onednn

@@ -31,8 +31,7 @@ Prepared prepare_conv2d(const NodeContext& context) {
                       .narrow = is_narrow(context)};
   if (is_empty(spec.y)) return do_nothing();
   if (is_empty(spec.x)) {
-    const std::int64_t inner = spec.channels_last ? 1 : spec.y[2] * spec.y[3];
-    return narrowing(context, fill_bias(In::kBias, inner, spec.relu));
+    return fill_bias(In::kBias, spec.channels_last ? 1 : spec.y[2] * spec.y[3], spec.relu);
   }
   return prepare_product(context, spec, make_conv);
 }
@@ -48,8 +47,7 @@ Prepared prepare_conv2d_backward_input(const NodeContext& context) {
                       .channels_last = attrs.channels_last,
                       .narrow = is_narrow(context)};
   if (is_empty(spec.x)) return do_nothing();
-  if (is_empty(spec.y)) return narrowing(context, fill_zero());
-  return prepare_product(context, spec, make_conv_backward_input);
+  return is_empty(spec.y) ? fill_zero() : prepare_product(context, spec, make_conv_backward_input);
 }
 
 Prepared prepare_conv2d_backward_weight(const NodeContext& context) {

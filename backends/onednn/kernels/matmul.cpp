@@ -44,7 +44,7 @@ PanelForm matmul_panels(const NodeContext& context) {
 Prepared prepare_matmul(const NodeContext& context) {
   MatmulSpec spec = spec_of(context);
   if (context.output().shape.elements() == 0) return do_nothing();
-  if (spec.k == 0) return narrowing(context, fill_bias(In::kBias, 1, spec.relu));
+  if (spec.k == 0) return fill_bias(In::kBias, 1, spec.relu);
   if (context.attrs<MatmulAttrs>().panel_columns > 0) {
     const PanelForm form = matmul_panels(context);
     const bool reads = form.width > 0 && context.input(In::kB).shape == form.shape(spec.k, spec.n);
