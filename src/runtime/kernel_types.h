@@ -13,8 +13,8 @@ using TypesByOp = std::map<std::string_view, KernelTypes>;
 // the graph asks for it. A norm that is not here takes float32 alone.
 TypesByOp norm_types();
 
-// Products, attentions and the loss over many words: their factors in float32 or bf16, their results
-// in float32.
+// Products, attentions and the loss over many words: their factors in float32 or bf16, their
+// results in float32.
 TypesByOp product_types();
 
 // Kernels that only move elements, of float32 or bf16.
