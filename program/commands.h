@@ -78,7 +78,7 @@ int run_inspect_data(const FileArgs& args);
 int run_identify(const FileArgs& args);
 
 // The modes of PyTorch for norms: bench/peer/serve.py.
-inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled"};
+inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled", "graph"};
 inline const std::vector<std::string> kStepPeerModes{
     "usual",          "channels_last", "compiled",         "graph",
     "compiled_graph", "autocast",      "autocast_compiled"};

@@ -7,7 +7,7 @@ with the tensors' bytes right behind it, sets up a case in each of these ways:
     plain           a norm composed of operations as its formulas read
     compiled        by torch.compile, of plain operations where it is a norm
     channels_last   a step, with images and weights of convolutions stored channels last
-    graph           a step, recorded as a CUDA graph and replayed
+    graph           recorded as a CUDA graph and replayed
     compiled_graph  a compiled step, recorded
     autocast        a step, its forward under autocast to bf16
     autocast_compiled  the same, compiled
@@ -27,6 +27,43 @@ def compiled(function):
     return torch.compile(function, dynamic=False)
 
 
+def recorded(body, states, changed):
+    """The body as one CUDA graph. It starts from the states as they are now, and from the values of
+    the other tensors that it changes in place."""
+    if DEVICE != "cuda":
+        raise ValueError("CUDA graphs need a GPU")
+    places = [(state, state.now) for state in states]
+    kept = [*changed, *(place for _, place in places)]
+    start = [v.detach().clone() for v in kept]
+
+    def body_in_place():
+        results = body()
+        with torch.no_grad():
+            for state, place in places:
+                if state.now is not place:
+                    place.copy_(state.now)
+                    state.now = place
+        return results
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):  # libraries and the optimizer's state come to life
+            body_in_place()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = body_in_place()
+    with torch.no_grad():
+        for value, first in zip(kept, start):
+            value.copy_(first)
+
+    def replay():
+        graph.replay()
+        return results
+    return replay
+
+
 class NormCase:
     def __init__(self, case, mode, inputs, parameters):
         x, dy = inputs["x"], inputs["dy"]
@@ -38,13 +75,17 @@ class NormCase:
         facts = case["norm"]
         if mode == "plain" and facts["name"] not in FUSED:
             raise ValueError(f"{facts['name']} is composed as its formulas read already")
-        norm = Norm(facts, "norm/", parameters, self.x.shape, fused=mode == "usual")
+        norm = Norm(facts, "norm/", parameters, self.x.shape, fused=mode in ("usual", "graph"))
         self.norm, self.numbers = NORMS[facts["name"]](norm), norm.numbers
         self.draws = facts["name"] == "noisybatchnorm"
         if mode == "compiled":
             self.norm = compiled(self.norm)
         self.steps = case["steps"]
         self.bodies = [self.forward, self.both]
+        if mode == "graph":
+            if self.draws:
+                raise ValueError("its noise is another at each step")
+            self.bodies = [recorded(body, norm.states, []) for body in self.bodies]
 
     def forward(self):
         return self.norm(self.x)
@@ -59,7 +100,7 @@ class NormCase:
     def values(self):
         self.numbers.given = keel_noise("norm/", self.x.shape) if self.draws else None
         for _ in range(self.steps):
-            y, gradients = self.both()
+            y, gradients = self.bodies[-1]()
         self.numbers.given = None
         names = ["x", *self.parameters]
         return {"y": y} | {"gradient of " + n: g for n, g in zip(names, gradients)}
@@ -78,7 +119,9 @@ class StepCase:
         is_captured = mode.endswith("graph")
         self.clip_limit = case["clip_limit"]
         self.optimizer = make_optimizer(case["optimizer"], self.parameters, is_captured)
-        self.run = self.captured() if is_captured else self.step
+        self.run = self.step
+        if is_captured:
+            self.run = recorded(self.step, self.net.states(), self.parameters)
         self.bodies = [self.run]
 
     @staticmethod
@@ -121,40 +164,6 @@ class StepCase:
         if self.clip_limit is None:
             return
         self.grad_norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.clip_limit)
-
-    def captured(self):
-        """The whole step as one CUDA graph, from the parameters as they are now."""
-        if DEVICE != "cuda":
-            raise ValueError("CUDA graphs need a GPU")
-        states = [(state, state.now) for state in self.net.states()]
-        kept = [*self.parameters, *(place for _, place in states)]
-        start = [v.detach().clone() for v in kept]
-
-        def step_in_place():
-            loss = self.step()
-            for state, place in states:
-                if state.now is not place:
-                    place.copy_(state.now)
-                    state.now = place
-            return loss
-
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):  # libraries and the optimizer's state come to life
-                step_in_place()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            loss = step_in_place()
-        with torch.no_grad():
-            for value, first in zip(kept, start):
-                value.copy_(first)
-
-        def replay():
-            graph.replay()
-            return loss
-        return replay
 
     def values(self):
         loss = self.run()

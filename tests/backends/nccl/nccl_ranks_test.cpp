@@ -1,5 +1,5 @@
 // Ranks by NCCL, held to what a Communicator promises, over the fake library of tests/ranks. The
-// real one was never run: there was no GPU.
+// real one takes a GPU for each rank, and so has one rank here, where there is a GPU.
 #include "backends/nccl/nccl_ranks.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,9 @@ namespace {
 // It lies beside the test program.
 nccl::NcclOptions fake_options(std::size_t least_bytes) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  return {.library = program.parent_path() / "libfake_nccl.so", .least_bytes = least_bytes};
+  const auto library = program.parent_path() / "libfake_nccl.so";
+  REQUIRE_MESSAGE(std::filesystem::exists(library), "expected " << library.string());
+  return {.library = library, .least_bytes = least_bytes};
 }
 
 // Sends, receipts, gathers and sums of the fake library so far.
@@ -44,6 +46,23 @@ void run_nccl(int ranks, const std::function<void(Communicator&)>& body,
 }
 
 void expect(bool holds, const char* what) { check(holds, ErrorKind::kCheckFailed, "{}", what); }
+
+TEST_CASE("nccl: the real library carries what one rank gathers and adds up, where a GPU is") {
+  test::run_ranks(1, [](Communicator& host) {
+    std::unique_ptr<Communicator> all;
+    try {
+      all = nccl::join_by_nccl(host, {.least_bytes = 1});
+    } catch (const Error& error) {
+      MESSAGE("skipped: " << error.what());
+      return;
+    }
+    std::vector<float> values{1, 2.5f, -3};
+    all->add_up(values);
+    expect(values == std::vector<float>{1, 2.5f, -3}, "sums");
+    expect(gathered(*all, "alone") == std::vector<std::string>{"alone"}, "texts");
+    expect(all->description().starts_with("NCCL 2."), "description");
+  });
+}
 
 TEST_CASE("nccl: it says who it is, and of whom") {
   run_nccl(2, [](Communicator& all) {
