@@ -27,11 +27,11 @@ struct Noise {
   __device__ Channel channel(std::int64_t c) const {
     return {c, unit_noise(attrs, random_stream(attrs, tick[0]), c)};
   }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
-    if (!kept(row)) return of[0];
+    if (!turn.is_kept) return of[0];
     const DevicePhilox random(attrs, tick[0]);
-    const SamplePlace place = sample_place(row, attrs.positions, channels, first_row[0]);
+    const SamplePlace place = sample_place(turn.row, attrs.positions, channels, first_row[0]);
     const std::uint64_t k = place.first + 4 * std::uint64_t(c.index);
     const Philox4 words = random.block(row_block(place.row, k));
     const double s = c.unit.v + attrs.r_std * normal(words[2], words[3]);

@@ -69,9 +69,9 @@ struct AffineTerms : PlainSums {
         fine(fine),
         groups(s.groups),
         channels(s.channels) {}
-  __device__ void operator()(const float (&of)[kTensors], std::int64_t sample, std::int64_t channel,
+  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
                              double (&sums)[kSums]) const {
-    const std::int64_t row = groups == 1 ? sample : sample * groups + channel / channels;
+    const std::int64_t row = groups == 1 ? turn.row : turn.row * groups + c.index / channels;
     const float xhat = Mean{mean[row], fine[row]}.residual(of[0]) * rstd[row];
     sums[0] += double(of[1]) * xhat;
     sums[1] += of[1];

@@ -13,44 +13,44 @@ struct Moments {
   double count, all, mean, squares;
 };
 
-// The terms of the moments, in one pass over x. A thread computes the moments of the few
-// elements in its registers about their own mean; two parts are then joined exactly
-// (Chan, Golub, LeVeque 1983).
+// The terms of the moments, in one pass over x: a chunk's sums of the differences from one of its
+// kept elements, the anchor, and of their squares. The squares about the mean are what the latter
+// exceed n times the square of the mean difference by. That takes n times the sum's own error at the
+// most, since no element is further than sqrt(n) deviations from the mean of n of them; of a chunk
+// in double that is below 1e-9 of the squares. The chunks' means and squares are joined in the same
+// way about the mean of one chunk.
 struct MomentTerms {
+  static constexpr bool kAnchored = true;
   static constexpr int kTensors = 1, kSums = 3;
   Data tensors[kTensors];
   KeptRows kept;
 
-  __device__ static void join(double (&a)[kSums], const double (&b)[kSums]) {
-    const double count = a[0] + b[0];
-    if (count == 0) return;
-    const double share = b[0] / count, gap = b[1] - a[1];
-    a[1] += gap * share;
-    a[2] += b[2] + gap * gap * (a[0] * share);
-    a[0] = count;
+  struct Channel {
+    float at;
+    double anchor;
+  };
+  __device__ static Channel channel(float anchor) { return {anchor, anchor}; }
+  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
+                             double (&sums)[kSums]) const {
+    const double residual = double(turn.is_kept ? of[0] : c.at) - c.anchor;
+    sums[1] += residual;
+    sums[2] = fma(residual, residual, sums[2]);
+  }
+  __device__ static void count(double kept, double, double (&sums)[kSums]) { sums[0] += kept; }
+
+  // From the count and the sums about an anchor to the count, the mean and the squares about it.
+  __device__ static void close(double (&sums)[kSums], double anchor) {
+    const double gap = sums[1] / (sums[0] > 0 ? sums[0] : 1);
+    const double squares = sums[2] - sums[1] * gap;
+    sums[1] = sums[0] > 0 ? anchor + gap : 0;
+    sums[2] = squares < 0 ? 0 : squares;
+  }
+  __device__ static void open(double (&sums)[kSums], double anchor) {
+    const double gap = sums[1] - anchor;
+    sums[1] = sums[0] * gap;
+    sums[2] = fma(sums[1], gap, sums[2]);
   }
 };
-
-template <int kCount>
-__device__ void add_batch(const MomentTerms& terms, const float (&values)[1][kCount],
-                          const Batch& batch, std::int64_t, double (&sums)[3]) {
-  double count = 0, sum = 0, squares = 0;
-  unsigned kept = 0;
-  for (int i = 0; i < kCount; ++i) {
-    if (i >= batch.count || !terms.kept(batch.row_of(i))) continue;
-    kept |= 1u << i;
-    count += 1;
-    sum += double(values[0][i]);
-  }
-  if (kept == 0) return;
-  const double mean = sum / count;
-  for (int i = 0; i < kCount; ++i) {
-    if (!(kept >> i & 1)) continue;
-    const double residual = values[0][i] - mean;
-    squares += residual * residual;
-  }
-  MomentTerms::join(sums, {count, mean, squares});
-}
 
 template <class Finish>
 struct FinishMoments {
@@ -109,9 +109,9 @@ struct CentreColumns {
     return {coarse,      float(mean[c] - coarse), rstd[c] * r.get(c, 1),
             d.get(c, 0), gain.get(c, 1),          bias.get(c, 0)};
   }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
-    if (!kept(row)) return pads_with_bias ? c.bias : 0;
+    if (!turn.is_kept) return pads_with_bias ? c.bias : 0;
     return ((of[0] - c.coarse - c.fine) * c.scale + c.d) * c.gain + c.bias;
   }
 };
@@ -136,19 +136,22 @@ struct GradientTerms : PlainSums {
 
   GradientTerms(Data x, Data dy, Global<const float> mean, KeptRows kept)
       : tensors{x, dy}, mean(mean), kept(kept) {}
-  __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t c,
+
+  struct Channel {
+    float at;
+    double mean;
+  };
+  __device__ Channel channel(std::int64_t c) const { return {mean[c], mean[c]}; }
+  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
                              double (&sums)[kSums]) const {
-    const double dy = of[1];
-    if (!kept(row)) {
-      sums[4] += dy;
-      return;
-    }
-    const double residual = double(of[0]) - mean[c];
+    const double residual = double(turn.is_kept ? of[0] : c.at) - c.mean;
+    const double dy = turn.is_kept ? of[1] : 0;
     sums[0] += dy;
-    sums[1] += dy * residual;
+    sums[1] = fma(dy, residual, sums[1]);
     sums[2] += residual;
-    sums[3] += 1;
+    if (turn.is_left_out) sums[4] += of[1];
   }
+  __device__ static void count(double kept, double, double (&sums)[kSums]) { sums[3] += kept; }
 };
 
 // Calls finish(channel, GradientSums).
@@ -195,9 +198,9 @@ struct CentreColumnsGradient {
         mean[c],        float(low[c]),    rstd[c],        (training ? r.get(c, 1) : 1) * rstd[c],
         gain.get(c, 1), float(mean_g[c]), float(slope[c])};
   }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
-    if (!kept(row)) return 0;
+    if (!turn.is_kept) return 0;
     const float g = of[1] * c.gain;
     if (!training) return c.factor * g;
     const float xhat = (of[0] - c.mean) * c.rstd - c.low;
@@ -241,7 +244,7 @@ void run_centred_columns_backward(const ColumnSizes& sizes, const ColumnScratch&
                                   const CentredColumns& t, const Gradients& gradients) {
   centred_sums(sizes, scratch, t, gradients);
   const ChannelSlopes slopes(scratch);
-  const Data x = t.training ? t.x : Data();
+  const Data x = t.training ? t.x : t.dy;  // which is not looked at
   map_columns(sizes, CentreColumnsGradient{{x, t.dy},
                                            t.mean,
                                            t.rstd,

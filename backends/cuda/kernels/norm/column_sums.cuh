@@ -11,51 +11,109 @@
 namespace keel::cuda {
 
 // A class of Terms defines the sums:
-//   kTensors, tensors   the tensors that each element reads, once; an absent one reads as 0
+//   kTensors, tensors   the tensors that each element reads, once
 //   kSums               how many doubles belong to a column
-//   join(sums, others)  adds another part of a column; zeros stand for a part without elements
-//   add_batch(terms, values, batch, channel, sums)  adds the terms of some elements of a column
-// Most are plain sums of terms(values of an element, outer index, channel, sums).
+//   kept                if it is there, the rows that take part
+//   Channel             what the terms need of a channel
+//   channel(c)          the Channel of c; with kAnchored: channel(anchor), where `anchor` is one of
+//                       the channel's kept elements
+//   count(kept, left_out, sums)  if it is there, adds the numbers of elements of a column
+//   terms(values of an element, turn, channel, sums)  adds the terms of an element. Where none
+//                       exists the values are 0, and those of a plain sum need not ask.
+// With kAnchored, sums of a part of a column are about an anchor. close(sums, anchor) makes sums of
+// them that are about none, and open(sums, anchor) does the reverse.
 struct PlainSums {
-  template <int kSums>
-  __device__ static void join(double (&sums)[kSums], const double (&others)[kSums]) {
-    for (int s = 0; s < kSums; ++s) sums[s] += others[s];
+  static constexpr bool kAnchored = false;
+  struct Channel {
+    std::int64_t index;
+  };
+  __device__ static Channel channel(std::int64_t c) { return {c}; }
+};
+
+// Adds up the elements of all turns. load(channels) makes the Channels, when the first elements are
+// on their way already; while some are added, the next are on theirs.
+template <bool kMasked, class Terms, int kWide, int kChannels, class Turns, class Load>
+__device__ void add_turns(const Terms& terms, Turns turns, Load load,
+                          typename Terms::Channel (&channels)[kChannels],
+                          double (&sums)[kWide][Terms::kSums]) {
+  using Turned = Batch<Terms, kWide, Terms::kTensors == 1 ? 4 : 2>;
+  if (!turns.go_on()) return;
+  int kept = 0, left_out = 0;
+  const auto add = [&](Turned& batch) {
+    batch.template each<kMasked>(
+        terms, [&](const Turn& turn, const float(&values)[kWide][Terms::kTensors]) {
+          kept += turn.is_kept;
+          left_out += turn.is_left_out;
+          for (int w = 0; w < kWide; ++w) terms(values[w], turn, channels[w % kChannels], sums[w]);
+        });
+  };
+  Turned now(terms, turns);
+  load(channels);
+  while (turns.go_on()) {
+    const Turned next(terms, turns);
+    add(now);
+    now = next;
   }
-};
-
-// The first `count` of a thread's elements exist; `row` and `step` give the outer index of each.
-struct Batch {
-  int count;
-  std::int64_t row, step;
-  __device__ std::int64_t row_of(int i) const { return row + i * step; }
-};
-
-template <class Terms, int kCount>
-__device__ void add_batch(const Terms& terms, const float (&values)[Terms::kTensors][kCount],
-                          const Batch& batch, std::int64_t channel, double (&sums)[Terms::kSums]) {
-  for (int i = 0; i < kCount; ++i) {
-    if (i >= batch.count) continue;
-    float of[Terms::kTensors];
-    for (int t = 0; t < Terms::kTensors; ++t) of[t] = values[t][i];
-    terms(of, batch.row_of(i), channel, sums);
+  add(now);
+  if constexpr (requires { terms.count(0.0, 0.0, sums[0]); }) {
+    for (int w = 0; w < kWide; ++w) terms.count(kept, left_out, sums[w]);
   }
 }
+template <class Terms, int kWide, int kChannels, class Turns, class Load>
+__device__ void add_turns(const Terms& terms, const Turns& turns, Load load,
+                          typename Terms::Channel (&channels)[kChannels],
+                          double (&sums)[kWide][Terms::kSums]) {
+  if constexpr (requires { terms.kept; }) {
+    if (terms.kept.mask) return add_turns<true>(terms, turns, load, channels, sums);
+  }
+  add_turns<false>(terms, turns, load, channels, sums);
+}
 
-// The units of a column (rows, or parts of images) are cut into `count` chunks of `length` units.
+// kWide neighbouring elements of x.
+template <int kWide>
+struct Anchors : Wide<kWide> {
+  __device__ Anchors(const Data& x, std::int64_t i) : Wide<kWide>(x, i) {
+    widen<kWide>(x, [&](int w) -> float& { return this->at[w]; });
+  }
+};
+
+// The first kept row of [first, last), or -1 if there is none. All threads of the block take part.
+struct Smaller {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a < b ? a : b;
+  }
+};
+__device__ inline std::int64_t first_kept(const KeptRows& kept, std::int64_t first,
+                                          std::int64_t last) {
+  if (!kept.mask) return first < last ? first : -1;
+  std::int64_t row = first + threadIdx.x;
+  while (row < last && !kept(row)) row += kColumnBlock;
+  row = over_block<kColumnBlock>(row, Smaller());
+  return row < last ? row : -1;
+}
+
+// The units of a column (rows, or groups of images) are cut into `count` chunks of `length` units.
 struct Chunks {
   std::int64_t count, length;
 };
 // There are enough chunks for all multiprocessors of a large device, with at least 64 rows or 2048
-// elements each. Their sums stay within 1 MiB, or 1 / 25 of x if that is more.
+// elements each. Their sums stay within 1 MiB, or 1 / 25 of x if that is more. Where there are
+// several, all but the last have the same number of elements for each thread.
 inline Chunks chunks_of(const ColumnSizes& sizes, int sums) {
   const Tiling tiling = tiling_of(sizes);
-  const std::int64_t wanted = ceil_div(kBlocksWanted, std::max<std::int64_t>(tiling.strips, 1));
-  const std::int64_t worthwhile = ceil_div(tiling.units, sizes.inner == 1 ? 64 : 8);
+  const bool is_image = sizes.inner > 1;
+  const std::int64_t units = sizes.outer * tiling.groups;
+  const std::int64_t turn = is_image ? kColumnBlock : tiling.slots();
+  const std::int64_t wanted = kBlocksWanted / std::max<std::int64_t>(tiling.strips, 1);
+  const std::int64_t least = is_image ? 2048 / tiling.wide : std::max<std::int64_t>(64, 2 * turn);
   const std::int64_t doubles = std::max<std::int64_t>(sums * sizes.channels, 1);
   const std::int64_t in_memory = std::max((1 << 17) / doubles, sizes.count() / 256);
-  const std::int64_t most = std::max<std::int64_t>(1, std::min({wanted, worthwhile, in_memory}));
-  const std::int64_t length = std::max<std::int64_t>(1, ceil_div(tiling.units, most));
-  return {std::max<std::int64_t>(1, ceil_div(tiling.units, length)), length};
+  const std::int64_t most =
+      std::max<std::int64_t>(1, std::min({wanted, ceil_div(units, least), in_memory}));
+  if (most == 1) return {1, units};
+  const std::int64_t length = ceil_div(ceil_div(units, most), turn) * turn;
+  return {ceil_div(units, length), length};
 }
 
 // The number of doubles of workspace for `sums` sums of every column.
@@ -63,11 +121,10 @@ inline std::int64_t partial_sums(const ColumnSizes& sizes, int sums) {
   return chunks_of(sizes, sums).count * sums * sizes.channels;
 }
 
-// Joins the sums of the block's threads, kWide columns each. Threads of the same lane have the same
-// columns; the first thread of a lane gets the result.
-template <class Terms, int kWide>
-__device__ void join_slots(double (&sums)[kWide][Terms::kSums], int lanes) {
-  constexpr int kSums = Terms::kSums;
+// Adds up the sums of the block's threads, kWide columns each. Threads of the same lane have the
+// same columns; the first thread of a lane gets the result.
+template <int kWide, int kSums>
+__device__ void join_slots(double (&sums)[kWide][kSums], int lanes) {
   __shared__ Shared<double, kWide * kSums * kColumnBlock> shared;
   const int thread = int(threadIdx.x);
   for (int half = kColumnBlock / 2; half >= lanes; half /= 2) {
@@ -76,12 +133,8 @@ __device__ void join_slots(double (&sums)[kWide][Terms::kSums], int lanes) {
         shared[i * kColumnBlock + thread] = sums[i / kSums][i % kSums];
     }
     __syncthreads();
-    for (int w = 0; w < kWide && thread < half; ++w) {
-      double others[kSums];
-      for (int s = 0; s < kSums; ++s) {
-        others[s] = shared[(w * kSums + s) * kColumnBlock + thread + half];
-      }
-      Terms::join(sums[w], others);
+    for (int i = 0; i < kWide * kSums && thread < half; ++i) {
+      sums[i / kSums][i % kSums] += shared[i * kColumnBlock + thread + half];
     }
   }
 }
@@ -91,93 +144,95 @@ template <class Terms, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     chunk_sums_of_tokens(ColumnSizes sizes, Tiling tiling, Chunks chunks, Terms terms,
                          Global<double> partial) {
-  constexpr int kSums = Terms::kSums, kRows = 8 / Terms::kTensors;
+  constexpr int kSums = Terms::kSums;
   const TokenPlace place(sizes, tiling, kWide);
-  const std::int64_t first = place.strip_row * chunks.length;
-  const std::int64_t last =
-      first + chunks.length < sizes.outer ? first + chunks.length : sizes.outer;
+  const std::int64_t first = place.strip_row * chunks.length, end = first + chunks.length;
+  const std::int64_t last = end < sizes.outer ? end : sizes.outer;
+  std::int64_t anchor = -1;
+  if constexpr (Terms::kAnchored) anchor = first_kept(terms.kept, first, last);
   double sums[kWide][kSums] = {};
-  for (std::int64_t row = first + place.slot; row < last && place.exists;
-       row += kRows * place.slots) {
-    float values[kWide][Terms::kTensors][kRows];
-    const Batch batch{place.rows_until(row, last, kRows), row, place.slots};
-    for (int i = 0; i < kRows; ++i) {
-      if (i >= batch.count) continue;
-      const std::int64_t at = batch.row_of(i) * sizes.channels + place.column;
-      for (int t = 0; t < Terms::kTensors; ++t) {
-        const Wide<kWide> wide(terms.tensors[t], at);
-        for (int w = 0; w < kWide; ++w) values[w][t][i] = wide.at[w];
-      }
+  typename Terms::Channel channels[kWide] = {};
+  const auto load = [&](auto& of) {
+    if constexpr (Terms::kAnchored) {
+      if (anchor < 0) return;
+      const Anchors<kWide> anchors(terms.tensors[0], anchor * sizes.channels + place.column);
+      for (int w = 0; w < kWide; ++w) of[w] = Terms::channel(anchors.at[w]);
+    } else {
+      for (int w = 0; w < kWide; ++w) of[w] = terms.channel(place.column + w);
     }
-    for (int i = 0; i < kRows * Terms::kTensors; ++i) {
-      const int t = i / kRows;
-      if (i % kRows >= batch.count) continue;
-      widen<kWide>(terms.tensors[t], [&](int w) -> float& { return values[w][t][i % kRows]; });
-    }
-    for (int w = 0; w < kWide; ++w) {
-      add_batch(terms, values[w], batch, place.column + w, sums[w]);
-    }
-  }
-  join_slots<Terms>(sums, tiling.lanes);
+  };
+  add_turns(terms, TokenTurns(sizes, tiling, place, first, last), load, channels, sums);
+  join_slots(sums, tiling.lanes());
   if (place.slot > 0 || !place.exists) return;
+  if constexpr (Terms::kAnchored) {
+    for (int w = 0; w < kWide; ++w) Terms::close(sums[w], channels[w].anchor);
+  }
   for (int i = 0; i < kWide * kSums; ++i) {
     partial[(place.strip_row * kSums + i % kSums) * sizes.channels + place.column + i / kSums] =
         sums[i / kSums][i % kSums];
   }
 }
 
-// For images: a block sums a chunk of one channel, and each of its warps sums parts of images.
+// For images: a block sums a chunk of one channel.
 template <class Terms, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     chunk_sums_of_images(ColumnSizes sizes, Tiling tiling, Chunks chunks, Terms terms,
                          Global<double> partial) {
-  constexpr int kSums = Terms::kSums, kTurns = 8 / kWide, kCount = kTurns * kWide;
-  const std::int64_t channel = blockIdx.x % sizes.channels, chunk = blockIdx.x / sizes.channels;
+  constexpr int kSums = Terms::kSums;
+  const Divided block(blockIdx.x, sizes.channels);
+  const std::int64_t channel = block.rest, chunk = block.quotient;
   const std::int64_t first = chunk * chunks.length, end = first + chunks.length;
-  const std::int64_t last = end < tiling.units ? end : tiling.units;
-  const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp;
-  double sums[1][kSums] = {};
-  for (std::int64_t unit = first + warp; unit < last; unit += kColumnBlock / kWarp) {
-    const ImagePart part(sizes, tiling, unit);
-    const std::int64_t start = (part.image * sizes.channels + channel) * sizes.inner;
-    for (std::int64_t e = part.first + kWide * lane; e < part.last; e += kTurns * kWide * kWarp) {
-      float values[Terms::kTensors][kCount];
-      const std::int64_t left = (part.last - e + kWide * kWarp - 1) / (kWide * kWarp);
-      const Batch batch{left < kTurns ? int(left) * kWide : kCount, part.image, 0};
-      for (int i = 0; i < kTurns * Terms::kTensors; ++i) {
-        const int turn = i % kTurns, t = i / kTurns;
-        if (turn * kWide >= batch.count) continue;
-        const Wide<kWide> wide(terms.tensors[t], start + e + turn * kWide * kWarp);
-        for (int w = 0; w < kWide; ++w) values[t][turn * kWide + w] = wide.at[w];
-      }
-      for (int i = 0; i < kTurns * Terms::kTensors; ++i) {
-        if (i % kTurns * kWide >= batch.count) continue;
-        float* const from = values[i / kTurns] + i % kTurns * kWide;
-        widen<kWide>(terms.tensors[i / kTurns], [=](int w) -> float& { return from[w]; });
-      }
-      add_batch(terms, values, batch, channel, sums[0]);
+  const std::int64_t units = sizes.outer * tiling.groups, last = end < units ? end : units;
+  std::int64_t anchor = -1;
+  if constexpr (Terms::kAnchored) {
+    const std::int64_t first_image = Divided(first, tiling.groups).quotient;
+    const std::int64_t image = first_kept(
+        terms.kept, first_image, first < last ? Divided(last - 1, tiling.groups).quotient + 1 : 0);
+    const std::int64_t rest = image == first_image ? first - image * tiling.groups : 0;
+    if (image >= 0) {
+      anchor = (image * sizes.channels + channel) * sizes.inner + rest * tiling.wide;
     }
   }
-  join_slots<Terms>(sums, 1);
-  if (threadIdx.x > 0) return;
+  double sums[kWide][kSums] = {};
+  typename Terms::Channel channels[1] = {};
+  const auto load = [&](auto& of) {
+    if constexpr (Terms::kAnchored) {
+      if (anchor >= 0) of[0] = Terms::channel(Anchors<kWide>(terms.tensors[0], anchor).at[0]);
+    } else {
+      of[0] = terms.channel(channel);
+    }
+  };
+  add_turns(terms, ImageTurns(sizes, tiling, channel, first, last), load, channels, sums);
+  double own[1][kSums];
   for (int s = 0; s < kSums; ++s) {
-    partial[(chunk * kSums + s) * sizes.channels + channel] = sums[0][s];
+    own[0][s] = sums[0][s];
+    for (int w = 1; w < kWide; ++w) own[0][s] += sums[w][s];
+  }
+  join_slots(own, 1);
+  if (threadIdx.x > 0) return;
+  if constexpr (Terms::kAnchored) Terms::close(own[0], channels[0].anchor);
+  for (int s = 0; s < kSums; ++s) {
+    partial[(chunk * kSums + s) * sizes.channels + channel] = own[0][s];
   }
 }
 
 // Calls finish(column, sums) for every column, from partial sums (chunks, kSums, columns). A block
 // handles 32 columns, and each of its warps joins every kFoldWarps-th chunk. Few blocks run, so
 // no other block hides the time while a load is on its way: kFoldLoads chunks are loaded at a time.
+// Sums that need an anchor have the mean of the first chunk that is not empty.
 inline constexpr int kFoldWarps = 16, kFoldLoads = 8;
-template <class Join, int kSums, class Finish>
+template <class Terms, int kSums, class Finish>
 __global__ void __launch_bounds__(kWarp* kFoldWarps)
     join_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
                 Finish finish) {
   constexpr int kBlock = kWarp * kFoldWarps;
   __shared__ Shared<double, kSums * kBlock> shared;
-  const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp;
+  const int thread = int(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
   const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + lane;
-  double sums[kSums] = {};
+  const auto at = [&](std::int64_t chunk, int s) {
+    return partial[(chunk * kSums + s) * columns + column];
+  };
+  double sums[kSums] = {}, anchor = 0;
   for (std::int64_t first = warp; first < chunks; first += kFoldWarps * kFoldLoads) {
     double others[kFoldLoads][kSums] = {};
     KEEL_UNROLL
@@ -188,26 +243,34 @@ __global__ void __launch_bounds__(kWarp* kFoldWarps)
         others[i][s] = partial[(chunk * kSums + s) * columns + column];
       }
     }
+    if constexpr (Terms::kAnchored) {
+      std::int64_t full = 0;
+      while (first == warp && column < columns && full < chunks && at(full, 0) == 0) ++full;
+      if (first == warp && column < columns && full < chunks) anchor = at(full, 1);
+    }
     KEEL_UNROLL
     for (int i = 0; i < kFoldLoads; ++i) {
-      if (first + i * kFoldWarps < chunks) Join::join(sums, others[i]);
+      if constexpr (Terms::kAnchored) Terms::open(others[i], anchor);
+      for (int s = 0; s < kSums; ++s) sums[s] += others[i][s];
     }
   }
-  for (int s = 0; s < kSums; ++s) shared[s * kBlock + int(threadIdx.x)] = sums[s];
-  __syncthreads();
-  if (warp > 0 || column >= columns) return;
-  double others[kSums];
-  KEEL_UNROLL
-  for (int w = 1; w < kFoldWarps; ++w) {
-    for (int s = 0; s < kSums; ++s) others[s] = shared[s * kBlock + w * kWarp + lane];
-    if (w < chunks) Join::join(sums, others);
+  for (int half = kFoldWarps / 2; half > 0; half /= 2) {
+    if (warp >= half && warp < 2 * half) {
+      for (int s = 0; s < kSums; ++s) shared[s * kBlock + thread] = sums[s];
+    }
+    __syncthreads();
+    for (int s = 0; s < kSums && warp < half; ++s) {
+      sums[s] += shared[s * kBlock + thread + half * kWarp];
+    }
   }
+  if (warp > 0 || column >= columns) return;
+  if constexpr (Terms::kAnchored) Terms::close(sums, anchor);
   finish(column, sums);
 }
-template <class Join, int kSums, class Finish>
+template <class Terms, int kSums, class Finish>
 void finish_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
                    const Finish& finish) {
-  launch(join_chunks<Join, kSums, Finish>, {ceil_div(columns, kWarp), kWarp * kFoldWarps}, columns,
+  launch(join_chunks<Terms, kSums, Finish>, {ceil_div(columns, kWarp), kWarp * kFoldWarps}, columns,
          chunks, partial, finish);
 }
 

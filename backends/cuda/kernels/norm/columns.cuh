@@ -6,13 +6,6 @@
 
 namespace keel::cuda {
 
-// Tells which rows take part: all, or those where the mask u8 (outer) is not 0.
-struct KeptRows {
-  Global<const std::uint8_t> mask;
-  __device__ bool operator()(std::int64_t row) const { return !mask || mask[row] != 0; }
-};
-inline KeptRows kept_rows(const TensorRef& mask) { return {global<const std::uint8_t>(mask)}; }
-
 // A node's workspace: partial sums, then vectors with one double for each channel.
 class ColumnScratch {
  public:
@@ -51,67 +44,55 @@ struct GivenSums {
 };
 
 // `f` computes an element of f.out from those of its tensors, each read once. It has kTensors and
-// tensors, a type Channel, f.channel(c), and f(values, row, channel), where row is the outer index.
-// An absent tensor reads as 0. For tokens: a thread handles only some columns.
-template <class F, int kWide>
-__global__ void __launch_bounds__(kColumnBlock, 2)
-    map_tokens(ColumnSizes sizes, Tiling tiling, F f) {
-  constexpr int kRows = 4;
-  const TokenPlace place(sizes, tiling, kWide);
-  if (!place.exists) return;
-  typename F::Channel channels[kWide];
-  for (int w = 0; w < kWide; ++w) channels[w] = f.channel(place.column + w);
-  const std::int64_t length = 2 * kRows * place.slots, first = place.strip_row * length;
-  const std::int64_t last = first + length < sizes.outer ? first + length : sizes.outer;
-  for (std::int64_t row = first + place.slot; row < last; row += kRows * place.slots) {
-    float values[kRows][kWide][F::kTensors], result[kWide];
-    const int count = place.rows_until(row, last, kRows);
-    for (int i = 0; i < kRows * F::kTensors; ++i) {
-      const int r = i / F::kTensors, t = i % F::kTensors;
-      if (r >= count) continue;
-      const Wide<kWide> wide(f.tensors[t], (row + r * place.slots) * sizes.channels + place.column);
-      for (int w = 0; w < kWide; ++w) values[r][w][t] = wide.at[w];
-    }
-    for (int i = 0; i < kRows * F::kTensors; ++i) {
-      const int r = i / F::kTensors, t = i % F::kTensors;
-      if (r >= count) continue;
-      widen<kWide>(f.tensors[t], [&](int w) -> float& { return values[r][w][t]; });
-    }
-    for (int r = 0; r < kRows; ++r) {
-      if (r >= count) continue;
-      const std::int64_t own = row + r * place.slots;
-      for (int w = 0; w < kWide; ++w) result[w] = f(values[r][w], own, channels[w]);
-      store_wide<kWide>(f.out, own * sizes.channels + place.column, result);
-    }
+// tensors, a type Channel, f.channel(c), and f(values, turn, channel); with f.kept it is told which
+// rows are kept. This does it for the elements of all turns, kTurns at a time. load(channels) makes
+// the Channels, when the first elements are on their way already.
+inline constexpr int kMapTurns = 4;
+template <class F, int kWide, int kChannels, class Turns, class Load>
+__device__ void map_turns(const F& f, Turns turns, Load load,
+                          typename F::Channel (&channels)[kChannels]) {
+  bool is_loaded = false;
+  while (turns.go_on()) {
+    Batch<F, kWide, kMapTurns> batch(f, turns);
+    if (!is_loaded) load(channels);
+    is_loaded = true;
+    batch.template each<true>(f, [&](const Turn& turn, const float(&values)[kWide][F::kTensors]) {
+      float result[kWide];
+      for (int w = 0; w < kWide; ++w) result[w] = f(values[w], turn, channels[w % kChannels]);
+      if (turn.exists) store_wide<kWide>(f.out, turn.at, result);
+    });
   }
 }
 
-// For images: a warp handles a part of one channel of one image.
+// For tokens: a thread handles only some columns, and a block `rows` of their rows.
 template <class F, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
-    map_images(ColumnSizes sizes, Tiling tiling, F f) {
+    map_tokens(ColumnSizes sizes, Tiling tiling, std::int64_t rows, F f) {
+  const TokenPlace place(sizes, tiling, kWide);
+  const std::int64_t first = place.strip_row * rows;
+  const std::int64_t last = first + rows < sizes.outer ? first + rows : sizes.outer;
+  typename F::Channel channels[kWide];
+  const auto load = [&](auto& of) {
+    for (int w = 0; w < kWide; ++w) of[w] = f.channel(place.column + w);
+  };
+  map_turns<F, kWide>(f, TokenTurns(sizes, tiling, place, first, last), load, channels);
+}
+
+// For images: a warp handles a part of one channel of one image, of which it has `parts`.
+template <class F, int kWide>
+__global__ void __launch_bounds__(kColumnBlock, 2)
+    map_images(ColumnSizes sizes, Tiling tiling, std::int64_t parts, F f) {
   const std::int64_t warp =
       std::int64_t{blockIdx.x} * (kColumnBlock / kWarp) + int(threadIdx.x) / kWarp;
-  const std::int64_t plane = warp / tiling.parts;  // one channel of one image
-  const int lane = int(threadIdx.x) % kWarp;
-  if (plane >= sizes.outer * sizes.channels) return;
-  const ImagePart part(sizes, tiling, warp % tiling.parts);
-  const typename F::Channel channel = f.channel(plane % sizes.channels);
-  for (std::int64_t e = part.first + kWide * lane; e < part.last; e += kWide * kWarp) {
-    const std::int64_t at = plane * sizes.inner + e;
-    float values[kWide][F::kTensors], result[kWide];
-    for (int t = 0; t < F::kTensors; ++t) {
-      const Wide<kWide> wide(f.tensors[t], at);
-      for (int w = 0; w < kWide; ++w) values[w][t] = wide.at[w];
-    }
-    for (int t = 0; t < F::kTensors; ++t) {
-      widen<kWide>(f.tensors[t], [&](int w) -> float& { return values[w][t]; });
-    }
-    for (int w = 0; w < kWide; ++w) {
-      result[w] = f(values[w], plane / sizes.channels, channel);
-    }
-    store_wide<kWide>(f.out, at, result);
-  }
+  const Divided plane(warp, parts), channel(plane.quotient, sizes.channels);
+  if (channel.quotient >= sizes.outer) return;
+  const std::int64_t part = Divided(tiling.groups + parts - 1, parts).quotient;
+  const std::int64_t first = plane.rest * part, end = first + part;
+  typename F::Channel channels[1];
+  const PlaneTurns turns(sizes, tiling, plane.quotient, first,
+                         end < tiling.groups ? end : tiling.groups);
+  map_turns<F, kWide>(
+      f, turns, [&](auto& of) { of[0] = f.channel(channel.rest); }, channels);
 }
 
 template <class F>
@@ -119,13 +100,17 @@ void map_columns(const ColumnSizes& sizes, const F& f) {
   const Tiling tiling = tiling_of(sizes);
   const bool is_wide = tiling.wide == 4;
   if (sizes.inner == 1) {
-    const std::int64_t rows = 8 * (kColumnBlock / tiling.lanes);
+    // Threads of large tensors have up to 8 batches, since making the Channels takes time.
+    const std::int64_t batch = kMapTurns * tiling.slots();
+    const std::int64_t batches = tiling.strips * ceil_div(sizes.outer, batch);
+    const std::int64_t rows = batch * std::clamp<std::int64_t>(batches / (2 * kBlocksWanted), 1, 8);
     launch(is_wide ? map_tokens<F, 4> : map_tokens<F, 1>,
-           {tiling.strips * ceil_div(sizes.outer, rows), kColumnBlock}, sizes, tiling, f);
+           {tiling.strips * ceil_div(sizes.outer, rows), kColumnBlock}, sizes, tiling, rows, f);
   } else {
-    const std::int64_t warps = tiling.units * sizes.channels;
+    const std::int64_t parts = ceil_div(tiling.groups, kMapTurns * kWarp);
+    const std::int64_t warps = parts * sizes.outer * sizes.channels;
     launch(is_wide ? map_images<F, 4> : map_images<F, 1>,
-           {ceil_div(warps, kColumnBlock / kWarp), kColumnBlock}, sizes, tiling, f);
+           {ceil_div(warps, kColumnBlock / kWarp), kColumnBlock}, sizes, tiling, parts, f);
   }
 }
 

@@ -183,9 +183,9 @@ struct ScaleRows {
     std::int64_t group;
   };
   __device__ Channel channel(std::int64_t c) const { return {c / width}; }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
-    return of[0] * rrms[row * groups + c.group];
+    return of[0] * rrms[turn.row * groups + c.group];
   }
 };
 
@@ -198,8 +198,8 @@ struct ClearLeftOut {
 
   struct Channel {};
   __device__ Channel channel(std::int64_t) const { return {}; }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t row, const Channel&) const {
-    return kept(row) ? of[0] : 0;
+  __device__ float operator()(const float (&of)[kTensors], const Turn& turn, const Channel&) const {
+    return turn.is_kept ? of[0] : 0;
   }
 };
 

@@ -20,9 +20,9 @@ struct ParameterTerms : PlainSums {
   Global<const float> rrms;
 
   ParameterTerms(Data x, Data dy, Global<const float> rrms) : tensors{x, dy}, rrms(rrms) {}
-  __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t,
+  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel&,
                              double (&sums)[kSums]) const {
-    sums[0] += double(of[1]) * (of[0] * rrms[row]);
+    sums[0] += double(of[1]) * (of[0] * rrms[turn.row]);
     sums[1] += of[1];
   }
 };

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(R::kBlock)
 struct RowTerms : PlainSums {
   static constexpr int kTensors = 1, kSums = 1;
   Global<const float> tensors[kTensors];  // products
-  __device__ void operator()(const float (&of)[kTensors], std::int64_t, std::int64_t,
+  __device__ void operator()(const float (&of)[kTensors], const Turn&, const Channel&,
                              double (&sums)[kSums]) const {
     sums[0] += of[0];
   }

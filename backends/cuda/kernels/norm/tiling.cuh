@@ -13,38 +13,38 @@ namespace keel::cuda {
 
 inline constexpr int kColumnBlock = 256;            // threads
 inline constexpr std::int64_t kBlocksWanted = 528;  // four a multiprocessor of an H200
-inline constexpr std::int64_t kLongestPart = 1024;  // elements of an image that a warp takes
 
 inline std::int64_t aligned_bytes(std::int64_t bytes) { return ceil_div(bytes, 256) * 256; }
 
-// For tokens, `lanes` threads have `wide` columns each, and the block's other threads have other
-// rows of these columns. For images, a warp processes a part of one channel of one image at a time.
+// `wide` neighbouring elements are read at once. For tokens, `lanes` threads, a power of 2, have
+// `wide` columns each, and the block's other threads have other rows of these columns. An image
+// has `groups` of `wide` neighbours in every channel, and neighbouring threads have neighbouring
+// groups.
 struct Tiling {
-  int wide, lanes;
-  std::int64_t strips;       // of columns, or channels
-  std::int64_t units;        // rows, or parts of images
-  std::int64_t parts, part;  // parts of an image; elements of a part
+  int wide, lane_bits;
+  std::int64_t strips;  // of columns, or channels
+  std::int64_t groups;  // of one channel of one image
+
+  __host__ __device__ int lanes() const { return 1 << lane_bits; }
+  __host__ __device__ int slots() const { return kColumnBlock >> lane_bits; }
 };
 inline Tiling tiling_of(const ColumnSizes& s) {
   if (s.inner > 1) {
     const int wide = s.inner % 4 == 0 ? 4 : 1;
-    const std::int64_t part = ceil_div(ceil_div(s.inner, ceil_div(s.inner, kLongestPart)), 4) * 4;
-    const std::int64_t parts = ceil_div(s.inner, part);
-    return {wide, 1, s.channels, s.outer * parts, parts, part};
+    return {wide, 0, s.channels, s.inner / wide};
   }
   const int wide = s.channels % 4 == 0 ? 4 : 1;
   const std::int64_t threads = std::clamp<std::int64_t>(s.channels / wide, 1, kWarp);
-  const int lanes = int(std::bit_ceil(std::uint64_t(threads)));
-  return {wide, lanes, ceil_div(s.channels, lanes * wide), s.outer, 1, 1};
+  const int bits = std::bit_width(std::uint64_t(threads) - 1);
+  return {wide, bits, ceil_div(s.channels, std::int64_t{wide} << bits), 1};
 }
 
-// kWide neighbouring elements of x as they lie in memory, for widen(); 0 if x is absent.
+// kWide neighbouring elements of x as they lie in memory, for widen().
 template <int kWide>
 struct Wide {
-  float at[kWide] = {};
+  float at[kWide];
 
   __device__ Wide(const Data& x, std::int64_t i) {
-    if (!x) return;
     if constexpr (kWide == 4) {
       const Quad four = x.fetch_four(i);
       for (int w = 0; w < 4; ++w) at[w] = four.at[w];
@@ -72,36 +72,171 @@ __device__ void store_wide(const Result& y, std::int64_t i, const float (&values
   }
 }
 
+// a / b and a % b for numbers of which a is at least 0 and b above 0. A division of 32 bits takes a
+// fraction of the time of one of 64.
+struct Divided {
+  std::int64_t quotient, rest;
+
+  __device__ Divided(std::int64_t a, std::int64_t b) {
+    if ((a | b) >> 32 == 0) {
+      quotient = std::uint32_t(a) / std::uint32_t(b);
+    } else {
+      quotient = a / b;
+    }
+    rest = a - quotient * b;
+  }
+};
+
 // A thread's share of tokens: its columns, and every slots-th row.
 struct TokenPlace {
-  int slot, slots;
+  int slot;
   std::int64_t column, strip_row;  // the index of the piece of the strip's rows
   bool exists;
 
   __device__ TokenPlace(const ColumnSizes& sizes, const Tiling& tiling, int wide) {
-    const int lane = int(threadIdx.x) % tiling.lanes;
-    slot = int(threadIdx.x) / tiling.lanes;
-    slots = kColumnBlock / tiling.lanes;
-    column = (blockIdx.x % tiling.strips * tiling.lanes + lane) * wide;
-    strip_row = blockIdx.x / tiling.strips;
+    const int lane = int(threadIdx.x) & (tiling.lanes() - 1);
+    slot = int(threadIdx.x) >> tiling.lane_bits;
+    const Divided block(blockIdx.x, tiling.strips);
+    column = ((block.rest << tiling.lane_bits) + lane) * wide;
+    strip_row = block.quotient;
     exists = column < sizes.channels;
-  }
-  // The number of this thread's next rows before `last`, but at most `most`.
-  __device__ int rows_until(std::int64_t row, std::int64_t last, int most) const {
-    const std::int64_t rows = (last - row + slots - 1) / slots;
-    return rows < most ? int(rows) : most;
   }
 };
 
-// Elements [first, last) of an image, for part number `unit` among the parts of all images.
-struct ImagePart {
-  std::int64_t image, first, last;
+// Tells which rows take part: all, or those where the mask u8 (outer) is not 0.
+struct KeptRows {
+  Global<const std::uint8_t> mask;
+  __device__ bool operator()(std::int64_t row) const { return fetch(row) != 0; }
+  // What operator() compares, apart for the same reason as Data::fetch.
+  __device__ unsigned fetch(std::int64_t row) const { return mask ? mask[row] : 1u; }
+};
+inline KeptRows kept_rows(const TensorRef& mask) { return {global<const std::uint8_t>(mask)}; }
 
-  __device__ ImagePart(const ColumnSizes& sizes, const Tiling& tiling, std::int64_t unit) {
-    image = unit / tiling.parts;
-    first = unit % tiling.parts * tiling.part;
-    last = first + tiling.part < sizes.inner ? first + tiling.part : sizes.inner;
+// One turn of a thread: the place of its wide neighbours, their outer index, and whether they
+// exist. What exists is either kept or left out.
+struct Turn {
+  std::int64_t at, row;
+  bool exists, is_kept = true, is_left_out = false;
+};
+
+// The turns of a thread over its part of the rows [first, last) of tokens.
+class TokenTurns {
+ public:
+  __device__ TokenTurns(const ColumnSizes& sizes, const Tiling& tiling, const TokenPlace& place,
+                        std::int64_t first, std::int64_t last)
+      : row_(first + place.slot),
+        last_(place.exists ? last : 0),
+        slots_(tiling.slots()),
+        column_(place.column),
+        channels_(sizes.channels) {}
+  __device__ bool go_on() const { return row_ < last_; }
+  __device__ Turn next() {
+    const std::int64_t row = row_;
+    row_ += slots_;
+    return {row * channels_ + column_, row, row < last_};
   }
+
+ private:
+  std::int64_t row_, last_;
+  int slots_;
+  std::int64_t column_, channels_;
+};
+
+// The turns of a block's thread over its part of the groups [first, last) of a channel, counted
+// through all images.
+class ImageTurns {
+ public:
+  __device__ ImageTurns(const ColumnSizes& sizes, const Tiling& tiling, std::int64_t channel,
+                        std::int64_t first, std::int64_t last)
+      : group_(first + threadIdx.x),
+        last_(last),
+        groups_(tiling.groups),
+        wide_(tiling.wide),
+        image_stride_(sizes.channels * sizes.inner),
+        channel_at_(channel * sizes.inner) {
+    const Divided place(group_, groups_), step(kColumnBlock, groups_);
+    image_ = place.quotient, rest_ = place.rest;
+    step_images_ = int(step.quotient), step_rest_ = int(step.rest);
+  }
+  __device__ bool go_on() const { return group_ < last_; }
+  __device__ Turn next() {
+    const Turn turn{image_ * image_stride_ + channel_at_ + rest_ * wide_, image_, group_ < last_};
+    group_ += kColumnBlock, image_ += step_images_, rest_ += step_rest_;
+    if (rest_ >= groups_) rest_ -= groups_, ++image_;
+    return turn;
+  }
+
+ private:
+  std::int64_t group_, last_, groups_, image_, rest_;
+  int wide_, step_images_, step_rest_;
+  std::int64_t image_stride_, channel_at_;
+};
+
+// The turns of a warp's thread over groups [first, last) of a channel of one image.
+class PlaneTurns {
+ public:
+  __device__ PlaneTurns(const ColumnSizes& sizes, const Tiling& tiling, std::int64_t plane,
+                        std::int64_t first, std::int64_t last)
+      : group_(first + threadIdx.x % kWarp),
+        last_(last),
+        plane_at_(plane * sizes.inner),
+        image_(Divided(plane, sizes.channels).quotient),
+        wide_(tiling.wide) {}
+  __device__ bool go_on() const { return group_ < last_; }
+  __device__ Turn next() {
+    const std::int64_t group = group_;
+    group_ += kWarp;
+    return {plane_at_ + group * wide_, image_, group < last_};
+  }
+
+ private:
+  std::int64_t group_, last_, plane_at_, image_;
+  int wide_;
+};
+
+// What a thread reads in kTurns turns from F::tensors, of which there are F::kTensors, and from the
+// mask of F::kept, if it is there. All accesses are under way before any is waited for. The first
+// turn must exist; in place of those that do not it is read again, without a branch.
+template <class F, int kWide, int kTurns>
+class Batch {
+ public:
+  template <class Turns>
+  __device__ Batch(const F& f, Turns& turns) {
+    KEEL_UNROLL
+    for (int i = 0; i < kTurns; ++i) {
+      turns_[i] = turns.next();
+      if (!turns_[i].exists) turns_[i].at = turns_[0].at, turns_[i].row = turns_[0].row;
+      mask_[i] = 1;
+      if constexpr (requires { f.kept; }) mask_[i] = f.kept.fetch(turns_[i].row);
+      for (int t = 0; t < F::kTensors; ++t) {
+        const Wide<kWide> wide(f.tensors[t], turns_[i].at);
+        for (int w = 0; w < kWide; ++w) values_[i][w][t] = wide.at[w];
+      }
+    }
+  }
+  // Calls visit(turn, values of each neighbour and tensor). Values that do not exist are 0.
+  template <bool kMasked, class Visit>
+  __device__ void each(const F& f, Visit visit) {
+    KEEL_UNROLL
+    for (int i = 0; i < kTurns; ++i) {
+      Turn turn = turns_[i];
+      const bool is_kept = !kMasked || mask_[i] != 0;
+      turn.is_kept = turn.exists && is_kept;
+      turn.is_left_out = turn.exists && !is_kept;
+      for (int t = 0; t < F::kTensors; ++t) {
+        widen<kWide>(f.tensors[t], [&](int w) -> float& { return values_[i][w][t]; });
+        for (int w = 0; w < kWide; ++w) {
+          values_[i][w][t] = turn.exists ? values_[i][w][t] : 0;
+        }
+      }
+      visit(turn, values_[i]);
+    }
+  }
+
+ private:
+  Turn turns_[kTurns];
+  unsigned mask_[kTurns];
+  float values_[kTurns][kWide][F::kTensors];
 };
 
 }  // namespace keel::cuda

@@ -19,16 +19,16 @@ struct UncentredTerms : PlainSums {
   KeptRows kept;
 
   UncentredTerms(Data x, KeptRows kept) : tensors{x}, kept(kept) {}
-  __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t,
+  // The products are exact in double.
+  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel&,
                              double (&sums)[kSums]) const {
-    const double square = double(of[0]) * of[0];
-    if (kept(row)) {
-      sums[0] += 1;
-      sums[1] += square;
-    } else {
-      sums[2] += 1;
-      sums[3] += square;
-    }
+    const double kept = turn.is_left_out ? 0 : of[0];
+    sums[1] = fma(kept, kept, sums[1]);
+    if (turn.is_left_out) sums[3] = fma(double(of[0]), double(of[0]), sums[3]);
+  }
+  __device__ static void count(double kept, double left_out, double (&sums)[kSums]) {
+    sums[0] += kept;
+    sums[2] += left_out;
   }
 };
 
@@ -63,17 +63,19 @@ struct UncentredGradientTerms : PlainSums {
   KeptRows kept;
 
   UncentredGradientTerms(Data x, Data dy, KeptRows kept) : tensors{x, dy}, kept(kept) {}
-  __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t,
+  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel&,
                              double (&sums)[kSums]) const {
-    const double product = double(of[1]) * of[0];
-    if (kept(row)) {
-      sums[0] += 1;
-      sums[1] += of[1];
-      sums[2] += product;
+    const double x = of[0], dy = turn.is_left_out ? 0 : of[1];
+    sums[1] += dy;
+    if (turn.is_left_out) {
+      sums[4] = fma(double(of[1]), x, sums[4]);
     } else {
-      sums[3] += 1;
-      sums[4] += product;
+      sums[2] = fma(dy, x, sums[2]);
     }
+  }
+  __device__ static void count(double kept, double left_out, double (&sums)[kSums]) {
+    sums[0] += kept;
+    sums[3] += left_out;
   }
 };
 
@@ -115,9 +117,9 @@ struct ScaleColumns {
   __device__ Channel channel(std::int64_t c) const {
     return {scale[c], factor.get(c, 1) * gain.get(c, 1), bias.get(c, 0)};
   }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
-    return kept(row) ? of[0] * c.scale * c.factor + c.bias : 0;
+    return turn.is_kept ? of[0] * c.scale * c.factor + c.bias : 0;
   }
 };
 
@@ -137,9 +139,9 @@ struct ScaleColumnsGradient {
   __device__ Channel channel(std::int64_t c) const {
     return {scale[c], rdx[c], factor.get(c, 1) * gain.get(c, 1), float(slope.get(c, 0))};
   }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
-    if (!kept(row)) return 0;
+    if (!turn.is_kept) return 0;
     const float g = of[1] * c.factor;
     return c.rdx * (slope ? g - c.slope * (of[0] * c.scale) : g);
   }
@@ -211,14 +213,10 @@ void run_uncentred_backward(const Binding& b, const ColumnSizes& sizes, const Un
                             const Gradients& gradients) {
   uncentred_sums(b, sizes, t, gradients);
   const auto slope = t.training ? uncentred_scratch(b, sizes, true).vector(0) : Global<double>();
-  map_columns(sizes, ScaleColumnsGradient{{t.training ? t.x : Data(), t.dy},
-                                          t.scale,
-                                          t.rdx,
-                                          t.factor,
-                                          t.gain,
-                                          slope,
-                                          t.kept,
-                                          t.dx});
+  map_columns(
+      sizes,
+      ScaleColumnsGradient{
+          {t.training ? t.x : t.dy, t.dy}, t.scale, t.rdx, t.factor, t.gain, slope, t.kept, t.dx});
 }
 
 }  // namespace keel::cuda

@@ -1,6 +1,7 @@
 // Weight normalization divides the weights of every output unit by their length.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/columns.cuh"
+#include "backends/cuda/kernels/norm/row.cuh"
 #include "src/ops/norm/weight_norm.h"
 
 namespace keel::cuda {
@@ -14,7 +15,7 @@ using BackOut = WeightNormGradient;
 struct SquareTerms : PlainSums {
   static constexpr int kTensors = 1, kSums = 1;
   Global<const float> tensors[kTensors];  // v
-  __device__ void operator()(const float (&of)[kTensors], std::int64_t, std::int64_t,
+  __device__ void operator()(const float (&of)[kTensors], const Turn&, const Channel&,
                              double (&sums)[kSums]) const {
     sums[0] += double(of[0]) * of[0];
   }
@@ -39,7 +40,7 @@ struct Apply {
     float g, rnorm;
   };
   __device__ Channel channel(std::int64_t c) const { return {g[c], rnorm[c]}; }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t, const Channel& c) const {
+  __device__ float operator()(const float (&of)[kTensors], const Turn&, const Channel& c) const {
     return c.g * (of[0] * c.rnorm);
   }
 };
@@ -47,7 +48,7 @@ struct Apply {
 struct ProductTerms : PlainSums {
   static constexpr int kTensors = 2, kSums = 1;
   Global<const float> tensors[kTensors];  // v, dw
-  __device__ void operator()(const float (&of)[kTensors], std::int64_t, std::int64_t,
+  __device__ void operator()(const float (&of)[kTensors], const Turn&, const Channel&,
                              double (&sums)[kSums]) const {
     sums[0] += double(of[1]) * of[0];
   }
@@ -72,26 +73,73 @@ struct ApplyGradient {
     float g, rnorm, dg;
   };
   __device__ Channel channel(std::int64_t c) const { return {g[c], rnorm[c], dg[c]}; }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t, const Channel& c) const {
+  __device__ float operator()(const float (&of)[kTensors], const Turn&, const Channel& c) const {
     return c.g * c.rnorm * (of[1] - of[0] * c.rnorm * c.dg);
   }
 };
 
+// Units whose weights are neighbours and fit in registers are rows, which are read once; others are
+// columns or channels.
+bool has_rows(const ColumnSizes& s) { return s.outer == 1 && s.inner <= kWidestInRegisters; }
+
+template <class R>
+__global__ void __launch_bounds__(R::kBlock)
+    forward_rows(Global<const float> v, Global<const float> g, Global<float> w, Global<float> rnorm,
+                 RowSizes sizes, double eps) {
+  if (R::is_idle(sizes.rows)) return;
+  const R row({v}, sizes);
+  const double squares = row.sum([](std::int64_t, float v) { return double(v) * v; });
+  const float scale = float(1 / sqrt(squares + eps)), length = g[row.index()];
+  row.store(w, [=](std::int64_t, float v) { return length * (v * scale); });
+  if (row.is_first()) rnorm[row.index()] = scale;
+}
+
+struct BackwardTensors {
+  Global<const float> v, dw, g, rnorm;
+  Global<float> dv, dg;
+};
+template <class R>
+__global__ void __launch_bounds__(R::kBlock) backward_rows(BackwardTensors a, RowSizes sizes) {
+  if (R::is_idle(sizes.rows)) return;
+  const R row({a.v, a.dw}, sizes);
+  const float rnorm = a.rnorm[row.index()], factor = a.g[row.index()] * rnorm;
+  const double products = row.sum([](std::int64_t, float v, float dw) { return double(dw) * v; });
+  const float dg = float(products * rnorm);
+  row.store(a.dv, [=](std::int64_t, float v, float dw) { return factor * (dw - v * rnorm * dg); });
+  if (row.is_first()) a.dg[row.index()] = dg;
+}
+
 void run_forward(const Binding& b, const ColumnSizes& sizes, double eps) {
+  const auto v = input(b.inputs[In::kV]), g = input(b.inputs[In::kG]);
+  const auto w = output(b.outputs[Out::kW]), rnorm = output(b.outputs[Out::kRnorm]);
+  if (has_rows(sizes)) {
+    const RowSizes rows{sizes.channels, sizes.inner};
+    return with_row_threads(rows.width, [&]<int kThreads>(std::integral_constant<int, kThreads>) {
+      using R = Row<kThreads, 16, 1>;
+      launch(forward_rows<R>, grid_of_rows(std::type_identity<R>(), rows.rows), v, g, w, rnorm,
+             rows, eps);
+    });
+  }
   const ColumnScratch scratch(b, sizes, 1);
-  const auto v = input(b.inputs[In::kV]);
-  const auto rnorm = output(b.outputs[Out::kRnorm]);
   column_sums(sizes, SquareTerms{{}, {v}}, scratch.partial(), StoreNorm{eps, rnorm});
-  map_columns(sizes, Apply{{v}, input(b.inputs[In::kG]), rnorm, output(b.outputs[Out::kW])});
+  map_columns(sizes, Apply{{v}, g, rnorm, w});
 }
 
 void run_backward(const Binding& b, const ColumnSizes& sizes) {
+  const BackwardTensors t{input(b.inputs[BackIn::kV]),     input(b.inputs[BackIn::kDw]),
+                          input(b.inputs[BackIn::kG]),     input(b.inputs[BackIn::kRnorm]),
+                          output(b.outputs[BackOut::kDv]), output(b.outputs[BackOut::kDg])};
+  if (has_rows(sizes)) {
+    const RowSizes rows{sizes.channels, sizes.inner};
+    return with_row_threads(rows.width, [&]<int kThreads>(std::integral_constant<int, kThreads>) {
+      using R = Row<kThreads, 16, 2>;
+      launch(backward_rows<R>, grid_of_rows(std::type_identity<R>(), rows.rows), t, rows);
+    });
+  }
   const ColumnScratch scratch(b, sizes, 1);
-  const auto v = input(b.inputs[BackIn::kV]), g = input(b.inputs[BackIn::kG]),
-             rnorm = input(b.inputs[BackIn::kRnorm]), dw = input(b.inputs[BackIn::kDw]);
-  const auto dg = output(b.outputs[BackOut::kDg]);
-  column_sums(sizes, ProductTerms{{}, {v, dw}}, scratch.partial(), StoreGradient{rnorm, dg});
-  map_columns(sizes, ApplyGradient{{v, dw}, g, rnorm, dg, output(b.outputs[BackOut::kDv])});
+  column_sums(sizes, ProductTerms{{}, {t.v, t.dw}}, scratch.partial(),
+              StoreGradient{t.rnorm, t.dg});
+  map_columns(sizes, ApplyGradient{{t.v, t.dw}, t.g, t.rnorm, t.dg, t.dv});
 }
 
 }  // namespace
