@@ -81,7 +81,7 @@ Prepared prepare_uncentred_gradient_sums(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(UncentredSumsInput::kX).shape);
   const bool all_rows = context.attrs<UncentredSumsAttrs>().all_rows;
   return kernel_of([=](const Binding& b) { uncentred(b, sizes, all_rows); },
-                   ColumnScratch::bytes(sizes, UncentredGradientTerms::kSums, 0));
+                   ColumnScratch::bytes(sizes, kUncentredGradientSums, 0));
 }
 
 }  // namespace keel::cuda

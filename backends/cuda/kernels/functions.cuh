@@ -33,8 +33,8 @@ __device__ inline float exp_of_sum(float x, float low) {
   const float rounded = fmaf(x, 1.44269504f, kRounder), n = rounded - kRounder;
   const float r = fmaf(-n, kLn2Low, fmaf(-n, kLn2High, x)) + low;
   // (exp(r) - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]; 2^-28.
-  const float fit = polynomial(r, 0.49999994f, 0.166665211f, 0.0416682921f, 0.00836871564f,
-                               0.00138186978f);
+  const float fit =
+      polynomial(r, 0.49999994f, 0.166665211f, 0.0416682921f, 0.00836871564f, 0.00138186978f);
   const float y = fmaf(r * r, fit, r) + 1;
   // n, which the last bits of `rounded` hold, is added to the exponent of y. Of a small result that
   // is done in two steps, because it may be subnormal.
@@ -47,6 +47,21 @@ __device__ inline float exp_of_sum(float x, float low) {
 }
 
 __device__ inline float exponential(float x) { return exp_of_sum(x, 0); }
+
+// log(x) of a normal x; error 0.7.
+__device__ inline float log_of_normal(float x) {
+  constexpr float kLn2High = 355.0f / 512, kLn2Low = -2.12194440e-4f;
+  // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::int32_t e = std::int32_t(bits - 0x3F3504F3u) >> 23;
+  const float f = std::bit_cast<float>(bits - (std::uint32_t(e) << 23)) - 1, ef = float(e);
+  // log(1 + f) = f - square with s = f / (2 + f); 2 s + s R(s^2), R(w) / w on [0, 1/9]; 2^-33.
+  const float s = f / (f + 2), w = s * s, half_square = 0.5f * (f * f);
+  const float r =
+      w * polynomial(w, 0.666666746f, 0.399989486f, 0.286152154f, 0.214438081f, 0.242457241f);
+  const float square = fmaf(-s, half_square + r, half_square);
+  return fmaf(ef, kLn2High, f - fmaf(-ef, kLn2Low, square));
+}
 
 // 1 / (1 + exp(-x)); error 1.5.
 __device__ inline float sigmoid(float x) { return 1 / (1 + exponential(-x)); }

@@ -22,21 +22,30 @@ struct Noise {
 
   struct Channel {
     std::int64_t index;
-    UnitNoise unit;
+    float m, v;
+    std::int32_t tick, first_row;
   };
+  // unit_noise, whose two numbers are words of one block.
   __device__ Channel channel(std::int64_t c) const {
-    return {c, unit_noise(attrs, random_stream(attrs, tick[0]), c)};
+    const std::int32_t now = tick[0];
+    const Philox4 words =
+        DevicePhilox(attrs, now).block(row_block(0xFFFFFFFF, 4 * std::uint64_t(c)));
+    return {c, float(attrs.n_mean * (2.0 * uniform(words[0]) - 1)),
+            float(1 + (attrs.n_std - 1) * uniform(words[1])), now, first_row[0]};
   }
+  // In float, which takes a part of the time of double; random_normal.h allows what that rounds.
   __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
     if (!turn.is_kept) return of[0];
-    const DevicePhilox random(attrs, tick[0]);
-    const SamplePlace place = sample_place(turn.row, attrs.positions, channels, first_row[0]);
-    const std::uint64_t k = place.first + 4 * std::uint64_t(c.index);
-    const Philox4 words = random.block(row_block(place.row, k));
-    const double s = c.unit.v + attrs.r_std * normal(words[2], words[3]);
-    const double m = shifts ? c.unit.m + attrs.r_mean * ((words[0] >> 8) * 0x1p-23 - 1) : 0;
-    return float(of[0] * s + m);
+    const DevicePhilox random(attrs, c.tick);
+    const std::int64_t row =
+        attrs.positions == 1 ? turn.row : Divided(turn.row, attrs.positions).quotient;
+    const std::uint64_t first = 4 * std::uint64_t((turn.row - row * attrs.positions) * channels);
+    const Philox4 words = random.block(
+        row_block(std::uint64_t(c.first_row + row), first + 4 * std::uint64_t(c.index)));
+    const float s = fmaf(short_normal(words[2], words[3]), float(attrs.r_std), c.v);
+    const float u = fmaf(uniform(words[0]), 2.0f, -1.0f);
+    return shifts ? fmaf(of[0], s, fmaf(u, float(attrs.r_mean), c.m)) : of[0] * s;
   }
 };
 

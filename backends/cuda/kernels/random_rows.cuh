@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "backends/cuda/device.h"
+#include "backends/cuda/kernels/functions.cuh"
 #include "src/ops/random_key.h"
 
 namespace keel::cuda {
@@ -85,6 +85,30 @@ __device__ inline double cos_of_turns(double v) {
 #else
   return cospi(2 * v);
 #endif
+}
+
+// Philox::uniform: the upper 24 bits times 2^-24, exact.
+__device__ inline float uniform(std::uint32_t word) { return float(word >> 8) * 0x1p-24f; }
+
+// The same in float, of instructions that round as IEEE says: an absolute error of 2^-23.
+// backends/onednn/simd/philox-inl.h tells of the series.
+__device__ inline float short_cos_of_turns(float v) {
+  // A number as large as this has no bits after the point, so that adding it rounds.
+  constexpr float kRounder = 0x1.8p23f;
+  const float rounded = fmaf(v, 4.0f, kRounder), rest = fmaf(rounded - kRounder, -0.25f, v);
+  const auto quarter = std::bit_cast<std::uint32_t>(rounded);  // the last two bits are of use
+  const float a = rest * 6.28318531f, square = a * a;
+  const float cosine = polynomial(square, 1.0f, -1.0f / 2, 1.0f / 24, -1.0f / 720, 1.0f / 40320);
+  const float sine =
+      a * polynomial(square, 1.0f, -1.0f / 6, 1.0f / 120, -1.0f / 5040, 1.0f / 362880);
+  const float value = quarter & 1 ? sine : cosine;
+  return (quarter + 1) & 2 ? -value : value;
+}
+
+// The same in float, within what src/ops/random_normal.h allows; 1 - u is exact.
+__device__ inline float short_normal(std::uint32_t first, std::uint32_t second) {
+  const float log_u = log_of_normal(1 - uniform(first));
+  return sqrtf(-2 * log_u) * short_cos_of_turns(uniform(second));
 }
 
 // Philox::normal from two words.

@@ -38,6 +38,10 @@ struct Statistics {
   Global<float> mean, rstd, next_mean, next_var;
   Global<double> exact_mean;
 
+  __device__ void prefetch(std::int64_t c) const {
+    running_mean.prefetch(c);
+    running_var.prefetch(c);
+  }
   __device__ void operator()(std::int64_t c, Moments batch) const {
     const double old_mean = running_mean[c], old_var = running_var[c];
     const bool is_empty = batch.count == 0;
@@ -96,6 +100,7 @@ struct Gradients {
   Global<float> dgain, dbias;
   ChannelSlopes to;
 
+  __device__ void prefetch(std::int64_t c) const { gain.prefetch(c); }
   __device__ void operator()(std::int64_t c, GradientSums sums) const {
     const double low = sums.low(rules.training), scale = gain.get(c, 1);
     const double dy_xhat = sums.dy_xhat - low * sums.dy;

@@ -24,6 +24,10 @@ struct Statistics {
   Global<std::int32_t> next_step;
   Global<double> exact_mean;
 
+  __device__ void prefetch(std::int64_t c) const {
+    running_mean.prefetch(c);
+    running_std.prefetch(c);
+  }
   __device__ void operator()(std::int64_t c, Moments batch) const {
     const double old_mean = running_mean[c], old_std = running_std[c];
     const bool is_empty = batch.count == 0;
@@ -91,6 +95,11 @@ struct Gradients {
   Global<float> dgain, dbias;
   ChannelSlopes to;
 
+  __device__ void prefetch(std::int64_t c) const {
+    r.prefetch(c);
+    d.prefetch(c);
+    gain.prefetch(c);
+  }
   __device__ void operator()(std::int64_t c, GradientSums sums) const {
     const double low = sums.low(training), scale = gain.get(c, 1);
     const double dy_xhat = sums.dy_xhat - low * sums.dy;

@@ -219,7 +219,8 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
 // Calls finish(column, sums) for every column, from partial sums (chunks, kSums, columns). A block
 // handles 32 columns, and each of its warps joins every kFoldWarps-th chunk. Few blocks run, so
 // no other block hides the time while a load is on its way: kFoldLoads chunks are loaded at a time.
-// Sums that need an anchor have the mean of the first chunk that is not empty.
+// Sums that need an anchor have the mean of the first chunk that is not empty. finish.prefetch, if
+// it is there, asks for what `finish` will read.
 inline constexpr int kFoldWarps = 16, kFoldLoads = 8;
 template <class Terms, int kSums, class Finish>
 __global__ void __launch_bounds__(kWarp* kFoldWarps)
@@ -230,23 +231,25 @@ __global__ void __launch_bounds__(kWarp* kFoldWarps)
   const int thread = int(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
   const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + lane;
   const auto at = [&](std::int64_t chunk, int s) {
-    return partial[(chunk * kSums + s) * columns + column];
+    return column < columns ? partial[(chunk * kSums + s) * columns + column] : 0;
   };
-  double sums[kSums] = {}, anchor = 0;
+  if constexpr (requires { finish.prefetch(column); }) {
+    if (warp == 1 && column < columns) finish.prefetch(column);
+  }
+  double sums[kSums] = {}, count = 0, anchor = 0;
+  if constexpr (Terms::kAnchored) count = at(0, 0), anchor = at(0, 1);
   for (std::int64_t first = warp; first < chunks; first += kFoldWarps * kFoldLoads) {
     double others[kFoldLoads][kSums] = {};
     KEEL_UNROLL
     for (int i = 0; i < kFoldLoads; ++i) {
       const std::int64_t chunk = first + i * kFoldWarps;
       if (chunk >= chunks || column >= columns) continue;
-      for (int s = 0; s < kSums; ++s) {
-        others[i][s] = partial[(chunk * kSums + s) * columns + column];
-      }
+      for (int s = 0; s < kSums; ++s) others[i][s] = at(chunk, s);
     }
     if constexpr (Terms::kAnchored) {
-      std::int64_t full = 0;
-      while (first == warp && column < columns && full < chunks && at(full, 0) == 0) ++full;
-      if (first == warp && column < columns && full < chunks) anchor = at(full, 1);
+      for (std::int64_t full = 1; count == 0 && full < chunks; ++full) {
+        count = at(full, 0), anchor = at(full, 1);
+      }
     }
     KEEL_UNROLL
     for (int i = 0; i < kFoldLoads; ++i) {

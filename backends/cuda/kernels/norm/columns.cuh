@@ -19,6 +19,10 @@ class ColumnScratch {
     return workspace<double>(binding_, sizes_.channels,
                              partial_bytes(sizes_, sums_) + i * vector_bytes(sizes_));
   }
+  // The same memory as a vector of floats.
+  Global<float> floats(int i) const {
+    return {reinterpret_cast<float*>(vector(i).data()), sizes_.channels};
+  }
   static std::int64_t bytes(const ColumnSizes& sizes, int sums, int vectors) {
     return partial_bytes(sizes, sums) + vectors * vector_bytes(sizes);
   }

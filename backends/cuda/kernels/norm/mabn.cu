@@ -18,6 +18,9 @@ struct Ring {
   Global<float> after;
   std::int64_t m, channels;
 
+  __device__ void prefetch(std::int64_t c) const {
+    for (std::int64_t row = 0; row < m; ++row) before.prefetch(row * channels + c);
+  }
   // Puts `value` into the row of this step and returns what stands for the buffer: its mean over
   // the rows, or the value alone. Where the batch has no row (`is_empty`) the buffer stays as it
   // was.
@@ -40,7 +43,12 @@ struct Statistics {
   Global<const float> v;
   Global<const std::int32_t> step;
   Global<float> rstd, r, next_v;
+  Global<std::int32_t> next_step;
 
+  __device__ void prefetch(std::int64_t c) const {
+    v.prefetch(c);
+    x2.prefetch(c);
+  }
   __device__ void operator()(std::int64_t c, SquareSums sums) const {
     const MabnPhase phase = mabn_phase(attrs, step[0]);
     const bool is_empty = sums.count == 0;
@@ -52,6 +60,7 @@ struct Statistics {
     const double least = 1 / attrs.clip, most = attrs.clip;
     const double clipped = ratio < least ? least : ratio > most ? most : ratio;
     write(c, used, phase.clips && !is_empty ? clipped : 1);
+    if (c == 0) next_step[0] = step[0] + (is_empty ? 0 : 1);
   }
   __device__ void operator()(std::int64_t c) const { write(c, v[c], 1); }
 
@@ -61,17 +70,6 @@ struct Statistics {
     r[c] = float(factor);
   }
 };
-
-// step' = step + 1, if any row is kept, or was counted in squares that are given.
-__global__ void count_step(Global<const std::int32_t> step, SquareSource from, std::int64_t rows,
-                           Global<std::int32_t> next) {
-  bool any = from.given && from.given[SquareRow::kCount] > 0;
-  for (std::int64_t row = threadIdx.x; row < rows && !from.given; row += kWarp) {
-    any = any || from.kept(row);
-  }
-  any = __any_sync(kAllLanes, any);
-  if (threadIdx.x == 0) next[0] = step[0] + (any ? 1 : 0);
-}
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
   const KeptRows kept = kept_rows(b.inputs[In::kMask]);
@@ -83,25 +81,21 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& at
       step,
       output(b.outputs[Out::kRstd]),
       output(b.outputs[Out::kR]),
-      output(b.outputs[Out::kNextV])};
+      output(b.outputs[Out::kNextV]),
+      global<std::int32_t>(b.outputs[Out::kNextStep])};
   if (attrs.training) {
     run_uncentred_statistics(b, sizes, {kept, global<const double>(b.inputs[In::kSquares])},
                              statistics);
   } else {
     each_channel(sizes, statistics);
   }
-  if (attrs.training) {
-    const SquareSource from{kept, global<const double>(b.inputs[In::kSquares])};
-    launch(count_step, {1, kWarp}, step, from, sizes.outer,
-           global<std::int32_t>(b.outputs[Out::kNextStep]));
-  }
-  map_columns(sizes, ScaleColumns{{Data(b.inputs[In::kX])},
-                                  statistics.rstd,
-                                  statistics.r,
-                                  input(b.inputs[In::kGain]),
-                                  input(b.inputs[In::kBias]),
-                                  kept,
-                                  Result(b.outputs[Out::kY])});
+  map_columns(sizes, ScaleColumns<>{{Data(b.inputs[In::kX])},
+                                    statistics.rstd,
+                                    statistics.r,
+                                    input(b.inputs[In::kGain]),
+                                    input(b.inputs[In::kBias]),
+                                    kept,
+                                    Result(b.outputs[Out::kY])});
 }
 
 // Writes dgain, dbias, gz' and the slope of dx, all with z = x * rstd.
@@ -113,6 +107,11 @@ struct Gradients {
   Global<float> dgain, dbias;
   Global<double> slope;
 
+  __device__ void prefetch(std::int64_t c) const {
+    r.prefetch(c);
+    gain.prefetch(c);
+    gz.prefetch(c);
+  }
   __device__ void operator()(std::int64_t c, UncentredGradientSums sums) const {
     if (dgain) dgain[c] = float(sums.dy_xhat * r[c]);
     if (dbias) dbias[c] = float(sums.dy);

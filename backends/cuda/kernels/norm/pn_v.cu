@@ -17,6 +17,7 @@ struct Statistics {
   Global<const float> psi2;
   Global<float> rpsi, next_psi2;
 
+  __device__ void prefetch(std::int64_t c) const { psi2.prefetch(c); }
   __device__ void operator()(std::int64_t c, SquareSums sums) const {
     const double running = psi2[c];
     const double batch = sums.count > 0 ? sums.squares / sums.count : running;
@@ -36,13 +37,13 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& att
   } else {
     each_channel(sizes, statistics);
   }
-  map_columns(sizes, ScaleColumns{{Data(b.inputs[In::kX])},
-                                  statistics.rpsi,
-                                  {},
-                                  input(b.inputs[In::kGain]),
-                                  input(b.inputs[In::kBias]),
-                                  kept,
-                                  Result(b.outputs[Out::kY])});
+  map_columns(sizes, ScaleColumns<>{{Data(b.inputs[In::kX])},
+                                    statistics.rpsi,
+                                    {},
+                                    input(b.inputs[In::kGain]),
+                                    input(b.inputs[In::kBias]),
+                                    kept,
+                                    Result(b.outputs[Out::kY])});
 }
 
 // Writes dgain, dbias and the slope of dx, which is the mean of g * xhat.
@@ -51,6 +52,7 @@ struct Gradients {
   Global<float> dgain, dbias;
   Global<double> slope;
 
+  __device__ void prefetch(std::int64_t c) const { gain.prefetch(c); }
   __device__ void operator()(std::int64_t c, UncentredGradientSums sums) const {
     if (dgain) dgain[c] = float(sums.dy_xhat);
     if (dbias) dbias[c] = float(sums.dy);

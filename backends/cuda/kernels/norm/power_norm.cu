@@ -40,9 +40,12 @@ struct Statistics {
   Global<const float> psi2;
   Global<const std::int32_t> step;
   Global<float> rpsi, rdx, gamma, next_psi2;
+  Global<std::int32_t> next_step;
 
+  __device__ void prefetch(std::int64_t c) const { psi2.prefetch(c); }
   __device__ void operator()(std::int64_t c, SquareSums sums) const {
     const double running = psi2[c];
+    if (c == 0 && next_step) next_step[0] = step[0] + (sums.count > 0 ? 1 : 0);
     if (sums.count == 0) {
       write(c, running, running);
       gamma[c] = 0;
@@ -67,77 +70,84 @@ struct Statistics {
   }
 };
 
-// What is watched of the recursion of nu, and the step counter.
+// What is watched of the recursion of nu: the largest of two vectors.
 struct Watch {
-  Rules rules;
+  double rate;  // 1 - alpha_b
   Global<const float> gamma, nu;
-  Global<const std::int32_t> step;
-  SquareSource from;
-  std::int64_t rows, channels;
-  Global<std::int32_t> next_step;
   Global<float> contraction, nu_max;
 };
 
-__global__ void watch(Watch a) {
+__global__ void watch(Watch a, std::int64_t channels) {
   float largest_gamma = -INFINITY, largest_nu = -INFINITY;
-  for (std::int64_t c = threadIdx.x; c < a.channels; c += kColumnBlock) {
+  for (std::int64_t c = threadIdx.x; c < channels; c += kColumnBlock) {
     largest_gamma = Largest()(largest_gamma, a.gamma[c]);
     largest_nu = Largest()(largest_nu, fabsf(a.nu[c]));
   }
-  bool any = a.from.given && a.from.given[SquareRow::kCount] > 0;
-  for (std::int64_t row = threadIdx.x; row < a.rows && !a.from.given; row += kColumnBlock) {
-    any = any || a.from.kept(row);
-  }
   largest_gamma = over_block<kColumnBlock>(largest_gamma, Largest());
   largest_nu = over_block<kColumnBlock>(largest_nu, Largest());
-  const bool has_rows = over_block<kColumnBlock>(any ? 1.0f : 0.0f, Largest()) > 0;
   if (threadIdx.x > 0) return;
-  a.contraction[0] = float((1 - a.rules.alpha_b) * largest_gamma);
+  a.contraction[0] = float(a.rate * largest_gamma);
   a.nu_max[0] = largest_nu;
-  if (a.next_step) a.next_step[0] = a.step[0] + (has_rows ? 1 : 0);
 }
 
-void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
+template <class Scales>
+void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs,
+                 const Scales& scales) {
   const KeptRows kept = kept_rows(b.inputs[In::kMask]);
-  const auto step = global<const std::int32_t>(b.inputs[In::kStep]);
   const Statistics statistics{Rules(attrs),
                               input(b.inputs[In::kPsi2]),
-                              step,
+                              global<const std::int32_t>(b.inputs[In::kStep]),
                               output(b.outputs[Out::kRpsi]),
                               output(b.outputs[Out::kRdx]),
                               output(b.outputs[Out::kGamma]),
-                              output(b.outputs[Out::kNextPsi2])};
+                              output(b.outputs[Out::kNextPsi2]),
+                              global<std::int32_t>(b.outputs[Out::kNextStep])};
   if (!attrs.training) {
     each_channel(sizes, statistics);
   } else {
     const SquareSource from{kept, global<const double>(b.inputs[In::kSquares])};
-    run_uncentred_statistics(b, sizes, from, statistics);
+    run_uncentred_statistics(b, sizes, from, statistics, scales);
     launch(watch, {1, kColumnBlock},
-           Watch{Rules(attrs), statistics.gamma, input(b.inputs[In::kNu]), step, from, sizes.outer,
-                 sizes.channels, global<std::int32_t>(b.outputs[Out::kNextStep]),
-                 output(b.outputs[Out::kContraction]), output(b.outputs[Out::kNuMax])});
+           Watch{1 - attrs.alpha_b, statistics.gamma, input(b.inputs[In::kNu]),
+                 output(b.outputs[Out::kContraction]), output(b.outputs[Out::kNuMax])},
+           sizes.channels);
   }
-  map_columns(sizes, ScaleColumns{{Data(b.inputs[In::kX])},
-                                  statistics.rpsi,
-                                  {},
-                                  input(b.inputs[In::kGain]),
-                                  input(b.inputs[In::kBias]),
-                                  kept,
-                                  Result(b.outputs[Out::kY])});
+  map_columns(sizes, ScaleColumns<Scales>{{Data(b.inputs[In::kX])},
+                                          statistics.rpsi,
+                                          {},
+                                          input(b.inputs[In::kGain]),
+                                          input(b.inputs[In::kBias]),
+                                          kept,
+                                          Result(b.outputs[Out::kY]),
+                                          scales});
 }
 
-// Writes dgain, dbias, nu' and the slope of dx, which is nu.
+// Writes dgain, dbias, nu' and what dx needs of a channel. That is the slope, which is nu, or, with
+// a scaling in front, the two factors in dz = of_dy * dy - of_z * z.
 struct Gradients {
   Rules rules;
   Global<const float> gain, gamma, nu;
   Global<float> dgain, dbias, next_nu;
   Global<double> slope;
+  Global<const float> rpsi, rdx;
+  Global<float> of_dy, of_z;
 
+  __device__ void prefetch(std::int64_t c) const {
+    gain.prefetch(c);
+    gamma.prefetch(c);
+    nu.prefetch(c);
+    rpsi.prefetch(c);
+    rdx.prefetch(c);
+  }
   __device__ void operator()(std::int64_t c, UncentredGradientSums sums) const {
     if (dgain) dgain[c] = float(sums.dy_xhat);
     if (dbias) dbias[c] = float(sums.dy);
+    if (of_dy) {
+      of_dy[c] = rdx[c] * gain.get(c, 1);
+      of_z[c] = next_nu ? float(double(rdx[c]) * nu[c] * rpsi[c]) : 0;
+    }
     if (!next_nu) return;
-    slope[c] = nu[c];
+    if (slope) slope[c] = nu[c];
     const double count = rules.pad_stats && sums.count > 0 ? sums.all : sums.count;
     const double products = rules.pad_stats ? sums.all_dy_xhat : sums.dy_xhat;
     const double rate = 1 - rules.alpha_b;
@@ -146,140 +156,141 @@ struct Gradients {
   }
 };
 
+Gradients gradients_of(const Binding& b, const PowerNormAttrs& attrs) {
+  return {Rules(attrs),
+          input(b.inputs[BackIn::kGain]),
+          input(b.inputs[BackIn::kGamma]),
+          input(b.inputs[BackIn::kNu]),
+          output(b.outputs[BackOut::kDgain]),
+          output(b.outputs[BackOut::kDbias]),
+          attrs.training ? output(b.outputs[BackOut::kNextNu]) : Global<float>(),
+          {},
+          input(b.inputs[BackIn::kRpsi]),
+          input(b.inputs[BackIn::kRdx]),
+          {},
+          {}};
+}
+UncentredBackward backward_of(const Binding& b, const PowerNormAttrs& attrs) {
+  return {Data(b.inputs[BackIn::kX]),
+          Data(b.inputs[BackIn::kDy]),
+          input(b.inputs[BackIn::kRpsi]),
+          input(b.inputs[BackIn::kRdx]),
+          {},
+          input(b.inputs[BackIn::kGain]),
+          kept_rows(b.inputs[BackIn::kMask]),
+          Result(b.outputs[BackOut::kDx]),
+          attrs.training,
+          global<const double>(b.inputs[BackIn::kSums])};
+}
+
 void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
-  const auto gain = input(b.inputs[BackIn::kGain]), rpsi = input(b.inputs[BackIn::kRpsi]),
-             rdx = input(b.inputs[BackIn::kRdx]);
-  const Gradients gradients{Rules(attrs),
-                            gain,
-                            input(b.inputs[BackIn::kGamma]),
-                            input(b.inputs[BackIn::kNu]),
-                            output(b.outputs[BackOut::kDgain]),
-                            output(b.outputs[BackOut::kDbias]),
-                            attrs.training ? output(b.outputs[BackOut::kNextNu]) : Global<float>(),
-                            uncentred_scratch(b, sizes, true).vector(0)};
-  run_uncentred_backward(b, sizes,
-                         {Data(b.inputs[BackIn::kX]),
-                          Data(b.inputs[BackIn::kDy]),
-                          rpsi,
-                          rdx,
-                          {},
-                          gain,
-                          kept_rows(b.inputs[BackIn::kMask]),
-                          Result(b.outputs[BackOut::kDx]),
-                          attrs.training,
-                          global<const double>(b.inputs[BackIn::kSums])},
-                         gradients);
+  Gradients gradients = gradients_of(b, attrs);
+  gradients.slope = uncentred_scratch(b, sizes, true).vector(0);
+  run_uncentred_backward(b, sizes, backward_of(b, attrs), gradients);
 }
 
-// Writes z = x * rrms, the result of a scaling in front.
-struct ScaleRows {
-  static constexpr int kTensors = 1;
-  Data tensors[kTensors];  // x
-  Global<const float> rrms;
-  std::int64_t groups, width;
-  Result out;
+// With a scaling in front, z = x * rrms is never stored: whoever reads x makes it anew.
+template <class R>
+__global__ void __launch_bounds__(R::kBlock)
+    scales_of_rows(Data x, Global<float> rrms, RowSizes sizes, QuadraticMean scale_of) {
+  if (R::is_idle(sizes.rows)) return;
+  const R row({x}, sizes);
+  const float scale = scale_of(row_squares(row, Mean{}), sizes.width);
+  if (row.is_first()) rrms[row.index()] = scale;
+}
 
-  struct Channel {
-    std::int64_t group;
-  };
-  __device__ Channel channel(std::int64_t c) const { return {c / width}; }
-  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
-                              const Channel& c) const {
-    return of[0] * rrms[turn.row * groups + c.group];
-  }
-};
-
-// Writes 0 to the rows left out, whatever x holds there.
-struct ClearLeftOut {
-  static constexpr int kTensors = 1;
-  Data tensors[kTensors];  // dx
+struct ScaledGradient {
+  Data x, dy;
+  Global<const float> rrms, of_dy, of_z;
   KeptRows kept;
-  Result out;
-
-  struct Channel {};
-  __device__ Channel channel(std::int64_t) const { return {}; }
-  __device__ float operator()(const float (&of)[kTensors], const Turn& turn, const Channel&) const {
-    return turn.is_kept ? of[0] : 0;
-  }
+  Result dx;
+  std::int64_t groups;
 };
 
-// A node with a scaling, and what is after the scaling as a node with z, which is float32, for x.
-struct Scaled {
-  Binding node, on_z;
-  ColumnSizes sizes;
-  PowerNormAttrs attrs;
-  RowSizes groups;
+// dx = s * (dz - z * mean(dz * z)) with z = x * s, and 0 in the rows left out.
+template <class R>
+__global__ void __launch_bounds__(R::kBlock) scaled_dx(ScaledGradient a, RowSizes sizes) {
+  if (R::is_idle(sizes.rows)) return;
+  const R row({a.x, a.dy}, sizes);
+  const Divided place(row.index(), a.groups);
+  const float s = a.rrms[row.index()];
+  const bool is_kept = a.kept(place.quotient);
+  const AlongRow of_dy{a.of_dy, 0, place.rest * sizes.width};
+  const AlongRow of_z{a.of_z, 0, place.rest * sizes.width};
+  const auto dz = [=](float x, float dy, float of_dy, float of_z) {
+    return of_dy * dy - of_z * (x * s);
+  };
+  const auto product = [=](std::int64_t, float x, float dy, float of_dy, float of_z) {
+    return dz(x, dy, of_dy, of_z) * (x * s);
+  };
+  const float slope = row.sum(product, of_dy, of_z) / float(sizes.width);
+  const auto gradient = [=](std::int64_t, float x, float dy, float of_dy, float of_z) {
+    return is_kept ? s * (dz(x, dy, of_dy, of_z) - x * s * slope) : 0;
+  };
+  row.store(a.dx, gradient, of_dy, of_z);
+}
 
-  Scaled(const Binding& b, void* z, const PowerNormAttrs& attrs)
-      : node(b),
-        on_z(b),
-        sizes(column_sizes(b.inputs[NormInput::kX].type.shape)),
-        attrs(attrs),
-        groups(scaled_groups(b.inputs[NormInput::kX].type.shape, attrs.groups)) {
-    on_z.inputs[NormInput::kX] = {z, {DType::kF32, b.inputs[NormInput::kX].type.shape}};
-  }
+// A group of a token is a row.
+struct Groups {
+  ColumnSizes columns;
+  RowSizes rows;
+  std::int64_t count;  // of a token
+
+  Groups(const Shape& x, const PowerNormAttrs& attrs)
+      : columns(column_sizes(x)), rows(scaled_groups(x, attrs.groups)), count(attrs.groups) {}
 };
 
-void run_forward(const Scaled& s) {
-  run_scaled_forward({Data(s.node.inputs[In::kX]),
-                      {{}, 1},
-                      {{}, 0},
-                      Result(s.on_z.inputs[In::kX]),
-                      output(s.node.outputs[Out::kRrms]),
-                      s.groups},
-                     QuadraticMean{s.attrs.scaling_eps});
-  run_forward(s.on_z, s.sizes, s.attrs);
+void run_scaled_forward(const Binding& b, const Groups& groups, const PowerNormAttrs& attrs) {
+  const auto rrms = output(b.outputs[Out::kRrms]);
+  with_row<1>(groups.rows.width, [&]<class R>(std::type_identity<R> row) {
+    launch(scales_of_rows<R>, grid_of_rows(row, groups.rows.rows), Data(b.inputs[In::kX]), rrms,
+           groups.rows, QuadraticMean{attrs.scaling_eps});
+  });
+  run_forward(b, groups.columns, attrs, RowScales{rrms, groups.count, groups.rows.width});
 }
 
-void run_backward(const Scaled& s) {
-  const Data x(s.node.inputs[BackIn::kX]);
-  const auto rrms = input(s.node.inputs[BackIn::kRrms]);
-  const TensorRef &z = s.on_z.inputs[BackIn::kX], &dx = s.node.outputs[BackOut::kDx],
-                  &mask = s.node.inputs[BackIn::kMask];
-  map_columns(s.sizes, ScaleRows{{x}, rrms, s.attrs.groups, s.groups.width, Result(z)});
-  run_backward(s.on_z, s.sizes, s.attrs);
-  run_scaled_backward({x, Data(z), {{}, 1}, rrms, Result(dx), s.groups});
-  if (mask) map_columns(s.sizes, ClearLeftOut{{Data(dx)}, kept_rows(mask), Result(dx)});
-}
-
-std::int64_t bytes_of_z(const NodeContext& context) {
-  return context.input(NormInput::kX).shape.elements() * std::int64_t{sizeof(float)};
+void run_scaled_backward(const Binding& b, const Groups& groups, const PowerNormAttrs& attrs) {
+  const ColumnScratch scratch = uncentred_scratch(b, groups.columns, true);
+  Gradients gradients = gradients_of(b, attrs);
+  gradients.of_dy = scratch.floats(0), gradients.of_z = scratch.floats(1);
+  const UncentredBackward t = backward_of(b, attrs);
+  const auto rrms = input(b.inputs[BackIn::kRrms]);
+  uncentred_sums(b, groups.columns, t, gradients, RowScales{rrms, groups.count, groups.rows.width});
+  with_row<2>(groups.rows.width, [&]<class R>(std::type_identity<R> row) {
+    launch(scaled_dx<R>, grid_of_rows(row, groups.rows.rows),
+           ScaledGradient{t.x, t.dy, rrms, gradients.of_dy, gradients.of_z, t.kept, t.dx,
+                          groups.count},
+           groups.rows);
+  });
 }
 
 }  // namespace
 
 Prepared prepare_power_norm(const NodeContext& context) {
   const auto attrs = context.attrs<PowerNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
+  const Shape x = context.input(In::kX).shape;
+  const ColumnSizes sizes = column_sizes(x);
   const std::int64_t workspace = uncentred_workspace(sizes, false);
   if (!attrs.is_scaled()) {
-    return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); }, workspace);
+    return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs, Unscaled()); },
+                     workspace);
   }
-  // z takes the place of y until that is written, unless y is bf16.
-  const bool is_narrow = context.node.is_narrowed;
-  const auto bind = [=](const Binding& b) -> Kernel {
-    void* z =
-        is_narrow ? static_cast<std::byte*>(b.workspace) + workspace : b.outputs[Out::kY].data;
-    return [scaled = Scaled(b, z, attrs)] { run_forward(scaled); };
-  };
-  return {bind, workspace + (is_narrow ? bytes_of_z(context) : 0)};
+  return kernel_of(
+      [=, groups = Groups(x, attrs)](const Binding& b) { run_scaled_forward(b, groups, attrs); },
+      workspace);
 }
 
 Prepared prepare_power_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<PowerNormBackwardAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  const std::int64_t workspace = uncentred_workspace(sizes, true);
+  const Shape x = context.input(BackIn::kX).shape;
+  const ColumnSizes sizes = column_sizes(x);
   if (!attrs.is_scaled()) {
-    return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); }, workspace);
+    return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
+                     uncentred_workspace(sizes, true));
   }
-  const auto bind = [=](const Binding& b) -> Kernel {
-    void* z = static_cast<std::byte*>(b.workspace) + workspace;
-    Scaled scaled(b, z, attrs);
-    // dz takes the place of z, element by element.
-    scaled.on_z.outputs[BackOut::kDx] = scaled.on_z.inputs[BackIn::kX];
-    return [scaled] { run_backward(scaled); };
-  };
-  return {bind, workspace + bytes_of_z(context)};
+  return kernel_of(
+      [=, groups = Groups(x, attrs)](const Binding& b) { run_scaled_backward(b, groups, attrs); },
+      ColumnScratch::bytes(sizes, kUncentredGradientSums, 2));
 }
 
 }  // namespace keel::cuda

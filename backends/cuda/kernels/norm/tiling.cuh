@@ -107,7 +107,7 @@ struct TokenPlace {
 struct KeptRows {
   Global<const std::uint8_t> mask;
   __device__ bool operator()(std::int64_t row) const { return fetch(row) != 0; }
-  // What operator() compares, apart for the same reason as Data::fetch.
+  // Reads what operator() compares; it is apart for the same reason as Data::fetch.
   __device__ unsigned fetch(std::int64_t row) const { return mask ? mask[row] : 1u; }
 };
 inline KeptRows kept_rows(const TensorRef& mask) { return {global<const std::uint8_t>(mask)}; }

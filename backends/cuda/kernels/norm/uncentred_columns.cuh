@@ -13,18 +13,47 @@ struct SquareSums {
   double count, all, squares, all_squares;
 };
 
+// In the place of x stands x itself, or x times a scale of its row's group of columns.
+struct Unscaled {
+  struct Group {};
+  __device__ static Group group(std::int64_t) { return {}; }
+  __device__ static float of(float x, const Turn&, Group) { return x; }
+};
+struct RowScales {
+  Global<const float> scales;  // (rows, groups)
+  std::int64_t groups, width;  // width of a group
+
+  struct Group {
+    std::int64_t index;
+  };
+  __device__ Group group(std::int64_t c) const {
+    return {groups == 1 ? 0 : Divided(c, width).quotient};
+  }
+  __device__ float of(float x, const Turn& turn, Group group) const {
+    const float scale = scales[turn.row * groups + group.index];
+    return turn.exists ? x * scale : 0;
+  }
+};
+
+template <class Scales>
 struct UncentredTerms : PlainSums {
   static constexpr int kTensors = 1, kSums = 4;
   Data tensors[kTensors];  // x
   KeptRows kept;
 
-  UncentredTerms(Data x, KeptRows kept) : tensors{x}, kept(kept) {}
+  Scales scales;
+
+  UncentredTerms(Data x, KeptRows kept, const Scales& scales)
+      : tensors{x}, kept(kept), scales(scales) {}
+
+  using Channel = typename Scales::Group;
+  __device__ Channel channel(std::int64_t c) const { return scales.group(c); }
   // The products are exact in double.
-  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel&,
+  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
                              double (&sums)[kSums]) const {
-    const double kept = turn.is_left_out ? 0 : of[0];
+    const double x = scales.of(of[0], turn, c), kept = turn.is_left_out ? 0 : x;
     sums[1] = fma(kept, kept, sums[1]);
-    if (turn.is_left_out) sums[3] = fma(double(of[0]), double(of[0]), sums[3]);
+    if (turn.is_left_out) sums[3] = fma(x, x, sums[3]);
   }
   __device__ static void count(double kept, double left_out, double (&sums)[kSums]) {
     sums[0] += kept;
@@ -36,6 +65,9 @@ struct UncentredTerms : PlainSums {
 template <class Finish>
 struct FinishSquares {
   Finish finish;
+  __device__ void prefetch(std::int64_t c) const {
+    if constexpr (requires { finish.prefetch(c); }) finish.prefetch(c);
+  }
   __device__ void operator()(std::int64_t c, const double (&s)[4]) const {
     finish(c, SquareSums{s[0], s[0] + s[2], s[1], s[1] + s[3]});
   }
@@ -57,15 +89,22 @@ struct UncentredGradientSums {
   double count, all, dy, dy_xhat, all_dy_xhat;
 };
 
+template <class Scales>
 struct UncentredGradientTerms : PlainSums {
   static constexpr int kTensors = 2, kSums = 5;
   Data tensors[kTensors];  // x, dy
   KeptRows kept;
 
-  UncentredGradientTerms(Data x, Data dy, KeptRows kept) : tensors{x, dy}, kept(kept) {}
-  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel&,
+  Scales scales;
+
+  UncentredGradientTerms(Data x, Data dy, KeptRows kept, const Scales& scales)
+      : tensors{x, dy}, kept(kept), scales(scales) {}
+
+  using Channel = typename Scales::Group;
+  __device__ Channel channel(std::int64_t c) const { return scales.group(c); }
+  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
                              double (&sums)[kSums]) const {
-    const double x = of[0], dy = turn.is_left_out ? 0 : of[1];
+    const double x = scales.of(of[0], turn, c), dy = turn.is_left_out ? 0 : of[1];
     sums[1] += dy;
     if (turn.is_left_out) {
       sums[4] = fma(double(of[1]), x, sums[4]);
@@ -84,6 +123,10 @@ template <class Finish>
 struct FinishUncentredGradient {
   Global<const float> scale;
   Finish finish;
+  __device__ void prefetch(std::int64_t c) const {
+    scale.prefetch(c);
+    if constexpr (requires { finish.prefetch(c); }) finish.prefetch(c);
+  }
   __device__ void operator()(std::int64_t c, const double (&s)[5]) const {
     const double factor = scale[c];
     finish(c,
@@ -104,22 +147,25 @@ struct GivenUncentredGradient {
 };
 
 // y = x * scale * factor * gain + bias, but 0 in the rows left out. `factor` may be absent.
+template <class Scales = Unscaled>
 struct ScaleColumns {
   static constexpr int kTensors = 1;
   Data tensors[kTensors];  // x
   Global<const float> scale, factor, gain, bias;
   KeptRows kept;
   Result out;
+  Scales scales = {};
 
   struct Channel {
     float scale, factor, bias;
+    typename Scales::Group group;
   };
   __device__ Channel channel(std::int64_t c) const {
-    return {scale[c], factor.get(c, 1) * gain.get(c, 1), bias.get(c, 0)};
+    return {scale[c], factor.get(c, 1) * gain.get(c, 1), bias.get(c, 0), scales.group(c)};
   }
   __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
-    return turn.is_kept ? of[0] * c.scale * c.factor + c.bias : 0;
+    return turn.is_kept ? scales.of(of[0], turn, c.group) * c.scale * c.factor + c.bias : 0;
   }
 };
 
@@ -164,13 +210,16 @@ struct UncentredBackward {
   Global<const double> given;
 };
 
+inline constexpr int kUncentredSums = UncentredTerms<Unscaled>::kSums,
+                     kUncentredGradientSums = UncentredGradientTerms<Unscaled>::kSums;
+
 // Both workspaces hold the partial sums; that of the backward also holds the slope.
 inline ColumnScratch uncentred_scratch(const Binding& b, const ColumnSizes& sizes, bool backward) {
-  return ColumnScratch(b, sizes, backward ? UncentredGradientTerms::kSums : UncentredTerms::kSums);
+  return ColumnScratch(b, sizes, backward ? kUncentredGradientSums : kUncentredSums);
 }
 inline std::int64_t uncentred_workspace(const ColumnSizes& sizes, bool backward) {
-  return backward ? ColumnScratch::bytes(sizes, UncentredGradientTerms::kSums, 1)
-                  : ColumnScratch::bytes(sizes, UncentredTerms::kSums, 0);
+  return backward ? ColumnScratch::bytes(sizes, kUncentredGradientSums, 1)
+                  : ColumnScratch::bytes(sizes, kUncentredSums, 0);
 }
 
 // The source of the squares: the kept rows of x, or a node's input if it is present.
@@ -180,28 +229,28 @@ struct SquareSource {
 };
 
 // Calls statistics(channel, SquareSums) on the device.
-template <class Statistics>
+template <class Statistics, class Scales = Unscaled>
 void run_uncentred_statistics(const Binding& b, const ColumnSizes& sizes, const SquareSource& from,
-                              const Statistics& statistics) {
+                              const Statistics& statistics, const Scales& scales = {}) {
   if (from.given) {
     const bool has_all = from.given.size() == SquareRow::kRows * sizes.channels;
     return each_channel(
         sizes, GivenSquares<Statistics>{{from.given, sizes.channels}, has_all, statistics});
   }
-  column_sums(sizes, UncentredTerms(Data(b.inputs[NormInput::kX]), from.kept),
+  column_sums(sizes, UncentredTerms<Scales>(Data(b.inputs[NormInput::kX]), from.kept, scales),
               uncentred_scratch(b, sizes, false).partial(), FinishSquares<Statistics>{statistics});
 }
 
 // Calls gradients(channel, UncentredGradientSums) on the device.
-template <class Gradients>
+template <class Gradients, class Scales = Unscaled>
 void uncentred_sums(const Binding& b, const ColumnSizes& sizes, const UncentredBackward& t,
-                    const Gradients& gradients) {
+                    const Gradients& gradients, const Scales& scales = {}) {
   if (t.given) {
     const bool has_all = t.given.size() == UncentredSumRow::kRows * sizes.channels;
     return each_channel(
         sizes, GivenUncentredGradient<Gradients>{{t.given, sizes.channels}, has_all, gradients});
   }
-  column_sums(sizes, UncentredGradientTerms(t.x, t.dy, t.kept),
+  column_sums(sizes, UncentredGradientTerms<Scales>(t.x, t.dy, t.kept, scales),
               uncentred_scratch(b, sizes, true).partial(),
               FinishUncentredGradient<Gradients>{t.scale, gradients});
 }
