@@ -17,7 +17,7 @@ namespace keel::cuda {
 // would keep a GPU no busier, and memory in its cache for less long.
 inline constexpr std::int64_t kMultilinearChunk = 16 << 20;
 
-inline constexpr int kMultilinearBlock = 256;
+inline constexpr int kMultilinearWarps = 8, kMultilinearBlock = kMultilinearWarps * kWarp;
 
 struct Multilinear {
   MultilinearSizes sizes;
@@ -137,25 +137,29 @@ inline Product tile_of(const MultilinearSizes& s) {
   return {.sizes = {1, s.pairs(), s.rank, s.positions, false}, .transpose_b = true};
 }
 
-// H_ijr = a_ir k_jr + c_ir p_jr, or 0 where query i does not meet key j. A block has a query.
+// H_ijr = a_ir k_jr + c_ir p_jr, or 0 where query i does not meet key j. A block has a query, a warp
+// some keys.
 __global__ static void fill_h(Sequences s) {
   const Multilinear& of = s.of;
-  const int rank = int(of.sizes.rank);
-  const std::int64_t row = blockIdx.x, sequence = s.first + row / of.sizes.positions;
-  const std::int64_t query = (s.first * of.sizes.positions + row) * rank;
-  const std::int64_t met = of.seen(row % of.sizes.positions) * rank;
-  for (std::int64_t e = threadIdx.x; e < of.keys(); e += kMultilinearBlock) {
-    const std::int64_t from = query + e % rank;
-    const float h = fmaf(of.c[from], of.p[e], of.a[from] * of.k[sequence * of.keys() + e]);
-    s.h[row * of.keys() + e] = e < met ? h : 0;
+  const std::int64_t n = of.sizes.positions, rank = of.sizes.rank, row = blockIdx.x;
+  const std::int64_t query = (s.first * n + row) * rank, keys = (s.first + row / n) * of.keys();
+  const std::int64_t met = of.seen(row % n);
+  for (std::int64_t j = threadIdx.x / kWarp; j < n; j += kMultilinearWarps) {
+    for (std::int64_t r = threadIdx.x % kWarp; r < rank; r += kWarp) {
+      const float content = of.a[query + r] * of.k[keys + j * rank + r];
+      const float h = fmaf(of.c[query + r], of.p[j * rank + r], content);
+      s.h[row * of.keys() + j * rank + r] = j < met ? h : 0;
+    }
   }
 }
 
-// Clears T, or G, where it is masked. A block has a query.
+// Clears T, or G, where it is masked. A block has a query, a warp some keys.
 __global__ static void mask_tile(Sequences s) {
   const std::int64_t n = s.of.sizes.positions, row = blockIdx.x, met = s.of.seen(row % n);
-  for (std::int64_t e = threadIdx.x; e < n * n; e += kMultilinearBlock) {
-    if (e / n >= met || e % n >= met) s.t[row * n * n + e] = 0;
+  for (std::int64_t j = threadIdx.x / kWarp; j < n; j += kMultilinearWarps) {
+    for (std::int64_t k = threadIdx.x % kWarp; k < n; k += kWarp) {
+      if (j >= met || k >= met) s.t[(row * n + j) * n + k] = 0;
+    }
   }
 }
 
