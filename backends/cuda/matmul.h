@@ -31,7 +31,15 @@ struct ProductData {
 // Bytes of workspace that any product may use; it begins at a multiple of kAlignment.
 inline constexpr std::int64_t kProductWorkspace = (32 << 20) + 256;
 
+// A product whose algorithm is chosen.
+struct ProductPlan {
+  std::function<void(const ProductData&)> run;
+  std::int64_t workspace = 0;  // bytes that it uses, often none
+
+  void operator()(const ProductData& data) const { run(data); }
+};
+
 // Chooses the algorithm of the product on the current device; the result runs it there.
-std::function<void(const ProductData&)> plan_product(const Product& product);
+ProductPlan plan_product(const Product& product);
 
 }  // namespace keel::cuda

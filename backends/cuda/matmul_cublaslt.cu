@@ -107,6 +107,11 @@ class Plan {
     lay_out(sizes_);
   }
 
+  // Of a workspace that may begin too early.
+  std::int64_t workspace() const {
+    return workspace_ == 0 ? 0 : std::int64_t(workspace_ + kWorkspaceAlignment);
+  }
+
   void run(const ProductData& data) const {
     const auto [batch, m, k, n, shared_b] = sizes_;
     if (batch * m * n == 0) return;
@@ -160,7 +165,7 @@ class Plan {
     if (product_.has_bias) describe(CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
     KEEL_CUBLAS(cublasLtMatmul(handle(), description_.get(), &one, data.b, b_.get(), data.a,
                                a_.get(), &kept, data.y, y_.get(), data.y, y_.get(), &algorithm_,
-                               aligned_workspace(data.workspace), kUsedWorkspace,
+                               aligned_workspace(data.workspace), workspace_,
                                current_device().stream()));
   }
 
@@ -184,6 +189,7 @@ class Plan {
     check(found > 0, ErrorKind::kCheckFailed, "[cuda] cuBLASLt has no algorithm for {} x {} x {}",
           sizes_.m, sizes_.k, sizes_.n);
     algorithm_ = best.algo;
+    workspace_ = best.workspaceSize;
   }
 
   Product product_;
@@ -192,13 +198,14 @@ class Plan {
   Layout a_{nullptr, cublasLtMatrixLayoutDestroy}, b_{nullptr, cublasLtMatrixLayoutDestroy},
       y_{nullptr, cublasLtMatrixLayoutDestroy};
   cublasLtMatmulAlgo_t algorithm_{};
+  std::size_t workspace_ = 0;  // bytes
 };
 
 }  // namespace
 
-std::function<void(const ProductData&)> plan_product(const Product& product) {
+ProductPlan plan_product(const Product& product) {
   const auto plan = std::make_shared<const Plan>(product);
-  return [plan](const ProductData& data) { plan->run(data); };
+  return {[plan](const ProductData& data) { plan->run(data); }, plan->workspace()};
 }
 
 }  // namespace keel::cuda

@@ -76,10 +76,10 @@ void multiply(const Product& product, bool tf32, const ProductData& data) {
 
 }  // namespace
 
-std::function<void(const ProductData&)> plan_product(const Product& product) {
-  return [product, tf32 = current_device().tf32()](const ProductData& data) {
+ProductPlan plan_product(const Product& product) {
+  return {[product, tf32 = current_device().tf32()](const ProductData& data) {
     simt::enqueue([=] { multiply(product, tf32, data); });
-  };
+  }};
 }
 
 }  // namespace keel::cuda

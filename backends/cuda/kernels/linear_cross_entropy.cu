@@ -121,7 +121,7 @@ void forward(const Binding& b, const LinearLossPlan& plan) {
 }  // namespace
 
 Prepared prepare_linear_cross_entropy(const NodeContext& context) {
-  const LinearLossPlan plan(context);
+  LinearLossPlan plan(context);
   if (!plan.fits_cutoffs()) return refuse("takes at most 16 cut-offs");
   plan.plan_products(context, false);
   return kernel_of([plan](const Binding& b) { forward(b, plan); },

@@ -171,7 +171,7 @@ void backward(const Binding& b, const LinearLossPlan& plan) {
 }  // namespace
 
 Prepared prepare_linear_cross_entropy_backward(const NodeContext& context) {
-  const LinearLossPlan plan(context);
+  LinearLossPlan plan(context);
   if (!plan.fits_cutoffs()) return refuse("takes at most 16 cut-offs");
   plan.plan_products(context, true);
   const bool is_narrow = context.input(In::kX).dtype == DType::kBF16;

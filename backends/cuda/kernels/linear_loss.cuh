@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "backends/cuda/kernels/factor.cuh"
@@ -36,7 +35,7 @@ inline std::int64_t tile_length(std::int64_t rows, std::int64_t classes) {
 
 // The products with a tile of the head's classes; the last two are the backward's.
 struct TileProducts {
-  std::function<void(const ProductData&)> logits, dx, dclasses;
+  ProductPlan logits, dx, dclasses;
 };
 
 // The cut-offs of a plan, for kernels; a head without clusters has none.
@@ -52,15 +51,15 @@ struct LinearLossPlan {
   std::vector<LossPart> parts;
   std::int64_t tile_logits = 0;  // the most logits of a tile
   // Of the head, by the number of the tile's classes.
-  std::shared_ptr<std::map<std::int64_t, TileProducts>> products;
+  std::map<std::int64_t, TileProducts> products = {};
+  std::int64_t product_workspace = 0;
 
   explicit LinearLossPlan(const NodeContext& context)
       : rows(context.input(LinearLossInput::kX).shape[0]),
         width(context.input(LinearLossInput::kX).shape[1]),
         vocabulary(context.input(LinearLossInput::kTable).shape[0]),
         attrs(context.attrs<LinearLossAttrs>()),
-        parts(loss_parts(attrs, vocabulary)),
-        products(std::make_shared<std::map<std::int64_t, TileProducts>>()) {
+        parts(loss_parts(attrs, vocabulary)) {
     for (const LossPart& part : parts) {
       for (const std::int64_t classes : {part.words(), part.clusters}) {
         tile_logits = std::max(tile_logits, rows * tile_length(rows, classes));
@@ -70,21 +69,23 @@ struct LinearLossPlan {
   bool fits_cutoffs() const { return attrs.cutoffs.size() <= std::size_t(Cutoffs::kMost); }
 
   // Plans the products of the head, without those of the backward or with them.
-  void plan_products(const NodeContext& context, bool with_gradients) const {
+  void plan_products(const NodeContext& context, bool with_gradients) {
     using In = LinearLossInput;
     for (const std::int64_t classes : {parts[0].words(), parts[0].clusters}) {
       if (classes == 0) continue;
       const std::int64_t length = tile_length(rows, classes);
       for (const std::int64_t n : {std::min(length, classes), classes % length}) {
-        if (n == 0 || products->contains(n)) continue;
+        if (n == 0 || products.contains(n)) continue;
         Product product{.has_bias = context.has(In::kBias),
                         .is_narrow = context.input(In::kX).dtype == DType::kBF16};
         const auto planned = [&](const MatmulSizes& sizes, bool transpose_a, bool transpose_b) {
           product.sizes = sizes;
           product.transpose_a = transpose_a, product.transpose_b = transpose_b;
-          return plan_product(product);
+          ProductPlan made = plan_product(product);
+          product_workspace = std::max(product_workspace, made.workspace);
+          return made;
         };
-        TileProducts& of = (*products)[n];
+        TileProducts& of = products[n];
         of.logits = planned({1, rows, width, n, false}, false, true);
         if (!with_gradients) continue;
         product.has_bias = false;
@@ -235,7 +236,7 @@ void each_tile(const Binding& b, const LinearLossPlan& plan, LinearLoss work, co
       work.tile.count = n;
       work.tile.classes = table.part(at * plan.width, n * plan.width);
       work.tile.bias = from(is_words ? In::kBias : In::kClusterBias, at, n);
-      const TilePlace place{p, is_words, at, p == 0 ? &plan.products->at(n) : nullptr};
+      const TilePlace place{p, is_words, at, p == 0 ? &plan.products.at(n) : nullptr};
       if (p == 0) {
         place.products->logits({work.x.data(), work.tile.classes.data(), work.tile.bias.data(),
                                 work.z.data(), work.product_memory});
@@ -282,7 +283,7 @@ inline LinearLoss linear_loss_of(const LinearLossPlan& plan, const Binding* b, D
   work.part = {parts.take<std::int32_t>(plan.rows), parts.take<std::int32_t>(plan.rows),
                parts.take<std::int32_t>(1)};
   work.z = parts.take<float>(plan.tile_logits);
-  work.product_memory = parts.take<std::byte>(kProductWorkspace).data();
+  work.product_memory = parts.take<std::byte>(plan.product_workspace).data();
   return work;
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include "backends/cuda/device.h"
@@ -57,13 +56,14 @@ inline Multilinear bound_to(Multilinear of, const Binding& b) {
   return of;
 }
 
-// How many sequences are taken at a time, and the memory for them: that of products, of T, and of
-// H. The sizes of a chunk do not depend on the batch, so neither do the algorithms of products.
+// How many sequences are taken at a time, and the workspace: that of T, of H, `more` bytes that
+// begin at `end`, and that of products. The sizes of a chunk do not depend on the batch, so neither
+// do the algorithms of products.
 struct ChunkPlan {
   MultilinearSizes sizes;
-  std::int64_t length, tile, meetings, alignment, t_at, h_at, end;
+  std::int64_t length, tile, meetings, alignment, h_at, end, products_at;
 
-  explicit ChunkPlan(const Multilinear& of)
+  explicit ChunkPlan(const Multilinear& of, std::int64_t more = 0)
       : sizes(of.sizes), tile(of.tile()), meetings(of.meetings()) {
     const std::int64_t bytes = (tile + meetings) * kFloat;
     length = std::max<std::int64_t>(kMultilinearChunk / bytes, 1);
@@ -71,9 +71,9 @@ struct ChunkPlan {
     if (length > kUnit) length -= length % kUnit;  // chunks of tensors are aligned, too
     alignment = std::gcd(kUnit, std::gcd(length * of.keys(), length * of.results())) * kFloat;
     const std::int64_t most = std::min(length, sizes.batch);
-    t_at = aligned(kProductWorkspace);
-    h_at = t_at + aligned(most * tile * kFloat);
+    h_at = aligned(most * tile * kFloat);
     end = h_at + aligned(most * meetings * kFloat);
+    products_at = end + aligned(more);
   }
   // One at least, if of no sequences: products of nothing are zero.
   std::int64_t chunks() const { return std::max<std::int64_t>(ceil_div(sizes.batch, length), 1); }
@@ -98,9 +98,9 @@ struct Sequences {
         first(chunk * plan.length),
         count(plan.count(chunk)),
         is_last(chunk == plan.last()),
-        t(workspace(b, count * plan.tile, plan.t_at)),
+        t(workspace(b, count * plan.tile)),
         h(workspace(b, count * plan.meetings, plan.h_at)),
-        product_memory(b.workspace) {}
+        product_memory(workspace<std::byte>(b, 0, plan.products_at).data()) {}
 
   __host__ __device__ std::int64_t rows() const { return count * of.sizes.positions; }
   // The elements of these sequences in a tensor that has `each` elements for one.
@@ -124,12 +124,13 @@ class ChunkProduct {
     if (plan.chunks() > 1) whole_ = planned(plan.length);
     last_ = planned(plan.count(plan.last()));
   }
+  std::int64_t workspace() const { return std::max(whole_.workspace, last_.workspace); }
   void operator()(const Sequences& s, const float* a, const float* b, float* y) const {
     (s.is_last ? last_ : whole_)({a, b, nullptr, y, s.product_memory});
   }
 
  private:
-  std::function<void(const ProductData&)> whole_, last_;
+  ProductPlan whole_, last_;
 };
 
 // T = H v^T

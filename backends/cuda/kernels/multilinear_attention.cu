@@ -18,6 +18,9 @@ struct Forward {
         times_out(chunks,
                   {.sizes = {1, m.sizes.positions, m.sizes.pairs(), m.sizes.features, true}}) {}
 
+  std::int64_t workspace() const {
+    return chunks.products_at + std::max(times_v.workspace(), times_out.workspace());
+  }
   void run(const Binding& b) const {
     for (std::int64_t i = 0; i < chunks.chunks(); ++i) {
       const Sequences s(bound_to(of, b), chunks, b, i);
@@ -31,7 +34,7 @@ struct Forward {
 
 Prepared prepare_multilinear_attention(const NodeContext& context) {
   const Forward forward(multilinear_of(context));
-  return kernel_of([forward](const Binding& b) { forward.run(b); }, forward.chunks.end);
+  return kernel_of([forward](const Binding& b) { forward.run(b); }, forward.workspace());
 }
 
 }  // namespace keel::cuda

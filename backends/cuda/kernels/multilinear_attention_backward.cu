@@ -68,33 +68,38 @@ class OutGradient {
     if (plan.chunks() > 1) whole_ = planned(plan.length);
     last_ = planned(plan.count(plan.last()));
   }
+  std::int64_t workspace() const { return std::max(whole_.workspace, last_.workspace); }
   void operator()(const Sequences& s, const float* dy, float* dout) const {
     (s.is_last ? last_ : whole_)({s.t.data(), dy, nullptr, dout, s.product_memory, s.first > 0});
   }
 
  private:
-  std::function<void(const ProductData&)> whole_, last_;
+  ProductPlan whole_, last_;
 };
 
 struct Backward {
   Multilinear of;
+  Reduction sequences;    // of dp
+  std::int64_t dp_bytes;  // of dp of each sequence
   ChunkPlan chunks;
   ChunkProduct times_v, times_dy, values, meetings;
   OutGradient out;
-  Reduction sequences;
-  std::int64_t partial_at, end;  // in the workspace dp of each sequence precedes what its sum needs
 
   explicit Backward(const Multilinear& m)
       : of(m),
-        chunks(m),
+        sequences(make_reduction({m.sizes.batch, m.keys()}, {0})),
+        dp_bytes(ChunkPlan::aligned(m.sizes.batch * m.keys() * ChunkPlan::kFloat)),
+        chunks(m, dp_bytes + partial_bytes<double>(sequences)),
         times_v(chunks, tile_of(m.sizes)),
         times_dy(chunks, tile_gradient(m.sizes)),
         values(chunks, value_gradient(m.sizes)),
         meetings(chunks, meeting_gradient(m.sizes)),
-        out(chunks),
-        sequences(make_reduction({m.sizes.batch, m.keys()}, {0})) {
-    partial_at = chunks.end + ChunkPlan::aligned(m.sizes.batch * m.keys() * ChunkPlan::kFloat);
-    end = partial_at + partial_bytes<double>(sequences);
+        out(chunks) {}
+
+  std::int64_t workspace() const {
+    return chunks.products_at +
+           std::max({times_v.workspace(), times_dy.workspace(), values.workspace(),
+                     meetings.workspace(), out.workspace()});
   }
   // G = dy out^T
   static Product tile_gradient(const MultilinearSizes& s) {
@@ -112,7 +117,7 @@ struct Backward {
   void run(const Binding& b) const {
     using Out = MultilinearGradient;
     const Multilinear bound = bound_to(of, b);
-    const Global<float> dp = workspace(b, of.sizes.batch * of.keys(), chunks.end);
+    const Global<float> dp = cuda::workspace(b, of.sizes.batch * of.keys(), chunks.end);
     const auto of_chunk = [&](const Sequences& s, int place) {
       return s.part(output(b.outputs[std::size_t(place)]), of.keys()).data();
     };
@@ -130,7 +135,8 @@ struct Backward {
       launch(differentiate_queries, one_thread_each(s.rows() * of.sizes.rank), small);
       launch(differentiate_keys, one_thread_each(s.rows() * of.sizes.rank), small);
     }
-    reduce<Add>(sequences, Elements<double, float>{dp}, workspace<double>(b, 0, partial_at).data(),
+    reduce<Add>(sequences, Elements<double, float>{dp},
+                cuda::workspace<double>(b, 0, chunks.end + dp_bytes).data(),
                 StoreQuotient{output(b.outputs[Out::kDp])});
   }
 };
@@ -139,7 +145,7 @@ struct Backward {
 
 Prepared prepare_multilinear_attention_backward(const NodeContext& context) {
   const Backward backward(multilinear_of(context));
-  return kernel_of([backward](const Binding& b) { backward.run(b); }, backward.end);
+  return kernel_of([backward](const Binding& b) { backward.run(b); }, backward.workspace());
 }
 
 }  // namespace keel::cuda
