@@ -57,8 +57,8 @@ TEST_CASE("backend multilinear_attention: sequences, positions, ranks and featur
   });
 }
 
-// The rank is so large that CUDA takes nine sequences at a time. They are not aligned to more than a
-// float.
+// The rank is so large that CUDA takes nine sequences at a time. They are not aligned to more than
+// a float.
 constexpr MultilinearShape kTwoChunks{11, 3, 50021, 5};
 
 TEST_CASE("backend multilinear_attention: more sequences than are taken at a time") {

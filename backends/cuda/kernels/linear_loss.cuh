@@ -18,7 +18,7 @@
 namespace keel::cuda {
 
 // The logits that are held at a time take no more than kTileBytes, unless there are so many rows
-// that these hold fewer than kLeastClasses of each. More classes than kMostClasses gain nothing.
+// that these hold fewer than kLeastClasses of each; and no more than kMostClasses of each.
 inline constexpr std::int64_t kTileBytes = 32 << 20, kLeastClasses = 1024, kMostClasses = 4096;
 inline constexpr std::int64_t kTileUnit = 64;  // tiles begin at multiples of so many classes
 inline constexpr int kRowBlock = 256;          // threads that work on the logits of a row
@@ -50,7 +50,7 @@ struct LinearLossPlan {
   LinearLossAttrs attrs;
   std::vector<LossPart> parts;
   std::int64_t tile_logits = 0;  // the most logits of a tile
-  // Of the head, by the number of the tile's classes.
+  // Those of the head have the number of the tile's classes as their key.
   std::map<std::int64_t, TileProducts> products = {};
   std::int64_t product_workspace = 0;
 

@@ -1,6 +1,7 @@
 // The data of the kernels of multi-linear attention: T of all queries of some sequences at a time,
 // as products of matrices. With H of (query i, key j) in rows and the rank in columns,
-//   T = H v^T  of each sequence: (n n, rank) by (rank, n), masked    y = T out: (n, n n) by (n n, d)
+//   T = H v^T  of each sequence: (n n, rank) by (rank, n), masked
+//   y = T out  of all in one: (queries, n n) by (n n, d)
 #pragma once
 
 #include <algorithm>
@@ -138,8 +139,8 @@ inline Product tile_of(const MultilinearSizes& s) {
   return {.sizes = {1, s.pairs(), s.rank, s.positions, false}, .transpose_b = true};
 }
 
-// H_ijr = a_ir k_jr + c_ir p_jr, or 0 where query i does not meet key j. A block has a query, a warp
-// some keys.
+// H_ijr = a_ir k_jr + c_ir p_jr, or 0 where query i does not meet key j. A block has a query, a
+// warp some keys.
 __global__ static void fill_h(Sequences s) {
   const Multilinear& of = s.of;
   const std::int64_t n = of.sizes.positions, rank = of.sizes.rank, row = blockIdx.x;

@@ -1,5 +1,5 @@
-// The backward of multi-linear attention, a chunk of sequences after the other. Only dout and dp are
-// sums over sequences, both in their order.
+// The backward of multi-linear attention, a chunk of sequences after the other. Only dout and dp
+// are sums over sequences, both in their order.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/multilinear.cuh"
 #include "backends/cuda/kernels/reduction.cuh"
