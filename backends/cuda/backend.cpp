@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "backends/cuda/dependencies.h"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/runtime.h"
 #include "src/runtime/kernel_types.h"
@@ -37,13 +38,21 @@ class DeviceMemory : public Memory {
   std::int64_t bytes_;
 };
 
+// Merges kernel b, which runs right after a, into a, if one can do the work of both.
+bool join(Kernel& a, const Kernel& b) {
+  auto* const into = a.target<PlacedKernel>();
+  const auto* const more = b.target<PlacedKernel>();
+  if (into == nullptr || more == nullptr) return false;
+  if (!join_updates(into->run, more->run) && !join_sums(into->run, more->run)) return false;
+  into->accesses.insert(into->accesses.end(), more->accesses.begin(), more->accesses.end());
+  return true;
+}
+
 // The kernels, fewer where one can do the work of several.
 std::vector<Kernel> joined(std::span<const Kernel> kernels) {
   std::vector<Kernel> result;
   for (const Kernel& kernel : kernels) {
-    const bool is_joined = !result.empty() && (join_updates(result.back(), kernel) ||
-                                               join_sums(result.back(), kernel));
-    if (!is_joined) result.push_back(kernel);
+    if (result.empty() || !join(result.back(), kernel)) result.push_back(kernel);
   }
   return result;
 }
@@ -61,7 +70,7 @@ struct Step {
       for (const Kernel& kernel : kernels) kernel();
       return;
     }
-    if (!recorded) recorded = device->record(kernels);
+    if (!recorded) recorded = device->record(kernels, dependencies_of(kernels));
     recorded();
   }
 };
@@ -76,7 +85,13 @@ bool CudaBackend::tf32() const { return device_->tf32(); }
 
 Prepared CudaBackend::prepare(const NodeContext& context) {
   const OnDevice here(*device_);
-  return prepare_from(kernel_table(), *this, context);
+  Prepared prepared = prepare_from(kernel_table(), *this, context);
+  if (!prepared.refusal.empty()) return prepared;
+  prepared.bind = [bind = std::move(prepared.bind),
+                   workspace = prepared.workspace](const Binding& b) -> Kernel {
+    return PlacedKernel{bind(b), accesses_of(b, workspace)};
+  };
+  return prepared;
 }
 
 bool CudaBackend::narrows_result(const NodeContext& context) const {
@@ -94,7 +109,8 @@ std::unique_ptr<Readback> CudaBackend::allocate_readback(std::int64_t bytes) {
 Kernel CudaBackend::copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
   check(!guard || guard.type.dtype == DType::kF32, ErrorKind::kBackendMissing,
         "[copy] guard: expected f32, got {}", name_of(guard.type.dtype));
-  return [=] { copy_guarded(dst, src, guard); };
+  return PlacedKernel{[=] { copy_guarded(dst, src, guard); },
+                      accesses_of({{src, guard}, {dst}}, 0)};
 }
 
 void CudaBackend::run(std::span<const Kernel> kernels) {

@@ -26,7 +26,8 @@ struct Convolution {
 };
 
 #ifdef KEEL_CUDNN
-// Makes a convolution by cuDNN; returns nothing if cuDNN does not support these sizes.
+// Makes a convolution by cuDNN; returns nothing if cuDNN does not support these sizes or has no
+// fast algorithm for this pass.
 std::optional<Prepared> plan_convolution(const Convolution& convolution);
 #endif
 

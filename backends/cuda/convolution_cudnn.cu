@@ -1,5 +1,7 @@
 // Convolution by cuDNN. Only algorithms are used that add products directly (no transforms, whose
-// rounding errors are larger) and give the same bits from run to run.
+// rounding errors are larger) and give the same bits from run to run. Its only such algorithm for
+// gradients of weights takes twice as long as products and more: 339 us against 147 us, the average
+// over ResNet-20 with a batch of 128 on an H100.
 #include <cudnn.h>
 
 #include <limits>
@@ -18,7 +20,6 @@ constexpr std::size_t kMostWorkspace = 256 << 20;
 
 constexpr auto kForward = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
 constexpr auto kBackwardInput = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
-constexpr auto kBackwardWeight = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1;
 
 void expect(cudnnStatus_t status, const char* call, const char* file, int line) {
   if (status != CUDNN_STATUS_SUCCESS) cudaGetLastError();  // not the next launch's
@@ -58,7 +59,7 @@ __global__ void finish_images(Global<float> y, Global<const float> bias, std::in
   }
 }
 
-// One convolution, described to cuDNN.
+// One convolution, forward or for the gradient of its input, described to cuDNN.
 class Plan {
  public:
   explicit Plan(const Convolution& c) : convolution_(c) {
@@ -84,22 +85,15 @@ class Plan {
     const auto in = [&](int place) -> const void* { return b.inputs[std::size_t(place)].data; };
     void* const result = b.outputs[0].data;
     const float one = 1, zero = 0;
-    switch (convolution_.pass) {
-      case ConvPass::kForward:
-        KEEL_CUDNN_CALL(cudnnConvolutionForward(
-            handle(), &one, x_.get(), in(ConvInput::kX), weight_.get(), in(ConvInput::kWeight),
-            windows_.get(), kForward, b.workspace, workspace_, &zero, y_.get(), result));
-        return finish(b);
-      case ConvPass::kBackwardInput:
-        return KEEL_CUDNN_CALL(cudnnConvolutionBackwardData(
-            handle(), &one, weight_.get(), in(ConvDxInput::kWeight), y_.get(), in(ConvDxInput::kDy),
-            windows_.get(), kBackwardInput, b.workspace, workspace_, &zero, x_.get(), result));
-      case ConvPass::kBackwardWeight:
-        return KEEL_CUDNN_CALL(cudnnConvolutionBackwardFilter(
-            handle(), &one, x_.get(), in(ConvDweightInput::kX), y_.get(), in(ConvDweightInput::kDy),
-            windows_.get(), kBackwardWeight, b.workspace, workspace_, &zero, weight_.get(),
-            result));
+    if (convolution_.pass == ConvPass::kForward) {
+      KEEL_CUDNN_CALL(cudnnConvolutionForward(
+          handle(), &one, x_.get(), in(ConvInput::kX), weight_.get(), in(ConvInput::kWeight),
+          windows_.get(), kForward, b.workspace, workspace_, &zero, y_.get(), result));
+      return finish(b);
     }
+    KEEL_CUDNN_CALL(cudnnConvolutionBackwardData(
+        handle(), &one, weight_.get(), in(ConvDxInput::kWeight), y_.get(), in(ConvDxInput::kDy),
+        windows_.get(), kBackwardInput, b.workspace, workspace_, &zero, x_.get(), result));
   }
 
  private:
@@ -110,19 +104,12 @@ class Plan {
   }
 
   cudnnStatus_t find_workspace() {
-    switch (convolution_.pass) {
-      case ConvPass::kForward:
-        return cudnnGetConvolutionForwardWorkspaceSize(
-            handle(), x_.get(), weight_.get(), windows_.get(), y_.get(), kForward, &workspace_);
-      case ConvPass::kBackwardInput:
-        return cudnnGetConvolutionBackwardDataWorkspaceSize(handle(), weight_.get(), y_.get(),
-                                                            windows_.get(), x_.get(),
-                                                            kBackwardInput, &workspace_);
-      default:
-        return cudnnGetConvolutionBackwardFilterWorkspaceSize(handle(), x_.get(), y_.get(),
-                                                              windows_.get(), weight_.get(),
-                                                              kBackwardWeight, &workspace_);
+    if (convolution_.pass == ConvPass::kForward) {
+      return cudnnGetConvolutionForwardWorkspaceSize(
+          handle(), x_.get(), weight_.get(), windows_.get(), y_.get(), kForward, &workspace_);
     }
+    return cudnnGetConvolutionBackwardDataWorkspaceSize(
+        handle(), weight_.get(), y_.get(), windows_.get(), x_.get(), kBackwardInput, &workspace_);
   }
 
   void finish(const Binding& b) const {
@@ -161,6 +148,7 @@ bool is_describable(const ConvSizes& s) {
 }  // namespace
 
 std::optional<Prepared> plan_convolution(const Convolution& convolution) {
+  if (convolution.pass == ConvPass::kBackwardWeight) return std::nullopt;
   if (!is_describable(convolution.sizes)) return std::nullopt;
   const auto plan = std::make_shared<const Plan>(convolution);
   if (!plan->is_usable()) return std::nullopt;

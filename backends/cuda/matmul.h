@@ -13,20 +13,33 @@ struct Product {
   MatmulSizes sizes{};
   bool transpose_a = false, transpose_b = false, has_bias = false, relu = false;
   bool is_narrow = false;  // a and b are bf16; bias and y are float32 all the same
+  // If not 0: the algorithm is chosen as for a batch of so many, at least as many as there are, so
+  // that the bits of one matrix do not depend on how many there are.
+  std::int64_t planned_batch = 0;
+  std::int64_t alignment = kAlignment;  // of a, b and y: that of every tensor, if nothing is said
 };
 
-// a, b and y are aligned to kAlignment, as every tensor is; the emulator checks it.
+// The emulator checks that a, b and y are aligned as the product says.
 struct ProductData {
   const void *a, *b;
   const float* bias;
   float* y;
   void* workspace;
+  bool adds = false;  // y += the product instead; for products without ReLU
 };
 
 // Bytes of workspace that any product may use; it begins at a multiple of kAlignment.
 inline constexpr std::int64_t kProductWorkspace = (32 << 20) + 256;
 
+// A product whose algorithm is chosen.
+struct ProductPlan {
+  std::function<void(const ProductData&)> run;
+  std::int64_t workspace = 0;  // bytes that it uses, often none
+
+  void operator()(const ProductData& data) const { run(data); }
+};
+
 // Chooses the algorithm of the product on the current device; the result runs it there.
-std::function<void(const ProductData&)> plan_product(const Product& product);
+ProductPlan plan_product(const Product& product);
 
 }  // namespace keel::cuda

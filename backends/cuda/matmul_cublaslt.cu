@@ -65,8 +65,9 @@ Layout make_factor(Matrices of, bool transposed) {
 }
 
 // One product where a batch shares b and its rows of a lie one after the other.
-MatmulSizes folded(const Product& product) {
+MatmulSizes folded(const Product& product, std::int64_t batch) {
   MatmulSizes sizes = product.sizes;
+  sizes.batch = batch;
   if (sizes.shared_b && !product.transpose_a) {
     sizes.m *= sizes.batch;
     sizes.batch = 1;
@@ -93,28 +94,32 @@ void* aligned_workspace(void* memory) {
 // One product, prepared: what to multiply and by which algorithm.
 class Plan {
  public:
-  explicit Plan(const Product& product) : product_(product), sizes_(folded(product)) {
-    const auto [batch, m, k, n, shared_b] = sizes_;
+  explicit Plan(const Product& product)
+      : product_(product), sizes_(folded(product, product.sizes.batch)) {
     if (is_empty()) return;
-    const auto type = product.is_narrow ? CUDA_R_16BF : CUDA_R_32F;
-    a_ = make_factor({m, k, batch, m * k, type}, product.transpose_a);
-    b_ = make_factor({k, n, batch, shared_b ? 0 : k * n, type}, product.transpose_b);
-    y_ = make_layout({m, n, batch, m * n});
     // The transpose of y is that of b times that of a.
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, product.transpose_b);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, product.transpose_a);
     if (product.has_bias) describe(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    const std::int64_t planned = product.planned_batch;
+    lay_out(planned > 0 ? folded(product, planned) : sizes_);
     choose();
+    lay_out(sizes_);
+  }
+
+  // Of a workspace that may begin too early.
+  std::int64_t workspace() const {
+    return workspace_ == 0 ? 0 : std::int64_t(workspace_ + kWorkspaceAlignment);
   }
 
   void run(const ProductData& data) const {
     const auto [batch, m, k, n, shared_b] = sizes_;
     if (batch * m * n == 0) return;
     const bool lacks_bias = is_empty() && product_.has_bias;
-    if (is_empty()) {
+    if (is_empty() && !data.adds) {
       KEEL_CUDA_CALL(cudaMemsetAsync(data.y, 0, std::size_t(batch * m * n) * sizeof(float),
                                      current_device().stream()));
-    } else {
+    } else if (!is_empty()) {
       multiply(data);
     }
     if (!lacks_bias && !product_.relu) return;
@@ -128,6 +133,14 @@ class Plan {
   bool is_empty() const {
     const MatmulSizes& s = sizes_;
     return s.batch * s.m * s.n * s.k == 0;
+  }
+
+  void lay_out(const MatmulSizes& sizes) {
+    const auto [batch, m, k, n, shared_b] = sizes;
+    const auto type = product_.is_narrow ? CUDA_R_16BF : CUDA_R_32F;
+    a_ = make_factor({m, k, batch, m * k, type}, product_.transpose_a);
+    b_ = make_factor({k, n, batch, shared_b ? 0 : k * n, type}, product_.transpose_b);
+    y_ = make_layout({m, n, batch, m * n});
   }
 
   static Owned<cublasLtMatmulDesc_t> make_description() {
@@ -148,11 +161,11 @@ class Plan {
   }
 
   void multiply(const ProductData& data) const {
-    const float one = 1, zero = 0;
+    const float one = 1, kept = data.adds ? 1 : 0;
     if (product_.has_bias) describe(CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
     KEEL_CUBLAS(cublasLtMatmul(handle(), description_.get(), &one, data.b, b_.get(), data.a,
-                               a_.get(), &zero, data.y, y_.get(), data.y, y_.get(), &algorithm_,
-                               aligned_workspace(data.workspace), kUsedWorkspace,
+                               a_.get(), &kept, data.y, y_.get(), data.y, y_.get(), &algorithm_,
+                               aligned_workspace(data.workspace), workspace_,
                                current_device().stream()));
   }
 
@@ -167,7 +180,7 @@ class Plan {
     for (const auto what :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-      set(what, std::uint32_t{kAlignment});  // 256 if nothing is said
+      set(what, std::uint32_t(product_.alignment));  // 256 if nothing is said
     }
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
@@ -176,6 +189,7 @@ class Plan {
     check(found > 0, ErrorKind::kCheckFailed, "[cuda] cuBLASLt has no algorithm for {} x {} x {}",
           sizes_.m, sizes_.k, sizes_.n);
     algorithm_ = best.algo;
+    workspace_ = best.workspaceSize;
   }
 
   Product product_;
@@ -184,13 +198,14 @@ class Plan {
   Layout a_{nullptr, cublasLtMatrixLayoutDestroy}, b_{nullptr, cublasLtMatrixLayoutDestroy},
       y_{nullptr, cublasLtMatrixLayoutDestroy};
   cublasLtMatmulAlgo_t algorithm_{};
+  std::size_t workspace_ = 0;  // bytes
 };
 
 }  // namespace
 
-std::function<void(const ProductData&)> plan_product(const Product& product) {
+ProductPlan plan_product(const Product& product) {
   const auto plan = std::make_shared<const Plan>(product);
-  return [plan](const ProductData& data) { plan->run(data); };
+  return {[plan](const ProductData& data) { plan->run(data); }, plan->workspace()};
 }
 
 }  // namespace keel::cuda

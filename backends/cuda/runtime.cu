@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "backends/cuda/runtime.h"
 #include "src/core/error.h"
@@ -117,11 +118,42 @@ struct Graph {
   cudaGraphExec_t exec = nullptr;
 };
 
-cudaGraph_t capture(std::span<const Kernel> kernels, cudaStream_t stream) {
+// What the next node that is captured waits for.
+std::vector<cudaGraphNode_t> captured_last(cudaStream_t stream) {
+  cudaStreamCaptureStatus status{};
+  const cudaGraphNode_t* nodes = nullptr;
+  std::size_t count = 0;
+  KEEL_CUDA_CALL(
+      cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, nullptr, &count));
+  return {nodes, nodes + count};
+}
+
+// Captures the kernels one after the other, each behind those that it waits for.
+void capture_kernels(std::span<const Kernel> kernels, const Dependencies& after,
+                     cudaStream_t stream) {
+  std::vector<std::vector<cudaGraphNode_t>> last(kernels.size());  // nodes of each kernel
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    std::vector<cudaGraphNode_t> waits_for;
+    for (const int j : after[k]) {
+      const auto& nodes = last[std::size_t(j)];
+      waits_for.insert(waits_for.end(), nodes.begin(), nodes.end());
+    }
+    std::ranges::sort(waits_for);
+    const auto repeated = std::ranges::unique(waits_for);
+    waits_for.erase(repeated.begin(), repeated.end());
+    KEEL_CUDA_CALL(cudaStreamUpdateCaptureDependencies(
+        stream, waits_for.data(), nullptr, waits_for.size(), cudaStreamSetCaptureDependencies));
+    kernels[k]();
+    last[k] = captured_last(stream);
+  }
+}
+
+cudaGraph_t capture(std::span<const Kernel> kernels, const Dependencies& after,
+                    cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   KEEL_CUDA_CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   try {
-    for (const Kernel& kernel : kernels) kernel();
+    capture_kernels(kernels, after, stream);
   } catch (...) {
     succeeded(cudaStreamEndCapture(stream, &graph));
     if (graph) succeeded(cudaGraphDestroy(graph));
@@ -306,10 +338,10 @@ double Device::seconds(const std::function<void()>& body) {
   return double(milliseconds) * 1e-3;
 }
 
-Kernel Device::record(std::span<const Kernel> kernels) {
+Kernel Device::record(std::span<const Kernel> kernels, const Dependencies& after) {
   const OnDevice here(*this);
   const auto recorded = std::make_shared<Graph>();
-  cudaGraph_t graph = capture(kernels, stream_);
+  cudaGraph_t graph = capture(kernels, after, stream_);
   const cudaError_t status = cudaGraphInstantiate(&recorded->exec, graph, 0);
   succeeded(cudaGraphDestroy(graph));
   KEEL_CUDA_CALL(status);

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "backends/cuda/backend.h"
+#include "backends/cuda/dependencies.h"
 
 #ifndef KEEL_CUDA_EMULATED
 #include <cuda_runtime.h>
@@ -69,9 +70,10 @@ class Device : public std::enable_shared_from_this<Device> {
   // The time that the device is busy with `body`, by the device's clock, after all earlier work is
   // done and with other data in its L2 cache.
   double seconds(const std::function<void()>& body);
-  // Makes one launch, a CUDA graph, that does the work of the kernels. They are called once, but
-  // without effect yet. The launch must not outlive the device.
-  Kernel record(std::span<const Kernel> kernels);
+  // Makes one launch, a CUDA graph, that does the work of the kernels, of which each waits for no
+  // others than `after` says. They are called once, but without effect yet. The launch must not
+  // outlive the device.
+  Kernel record(std::span<const Kernel> kernels, const Dependencies& after);
 
   // Data that a library keeps for the device; each library creates its own on first use.
   enum Library { kProducts, kConvolutions, kLibraries };

@@ -22,7 +22,6 @@ MISSING = 7  # the exit code of a program that finds no GPU
 # Kernels of which nvcc 13 stores or loads up to so many bytes of registers.
 # A smaller tile would end that; which of the two is faster has to be measured on a GPU first.
 KNOWN_SPILLS = {("attention.txt", "sm_80"): 16,
-                ("multilinear_attention.txt", "sm_80"): 4,
                 ("relative_attention_backward.txt", "sm_80"): 32,
                 ("relative_attention_backward.txt", "sm_90"): 28,
                 ("scale_norm.txt", "sm_80"): 12}

@@ -45,16 +45,17 @@ void multiply_row(const Factor& a, const Factor& b, std::int64_t row, std::vecto
 }
 
 // cuBLASLt is told of this alignment and may choose instructions that need it.
-void expect_aligned(const void* data, const char* what) {
-  check(reinterpret_cast<std::uintptr_t>(data) % kAlignment == 0, ErrorKind::kCheckFailed,
-        "[emulator] a product's {} is not aligned to {} bytes", what, kAlignment);
+void expect_aligned(const void* data, std::int64_t alignment, const char* what) {
+  check(reinterpret_cast<std::uintptr_t>(data) % std::uintptr_t(alignment) == 0,
+        ErrorKind::kCheckFailed, "[emulator] a product's {} is not aligned to {} bytes", what,
+        alignment);
 }
 
 void multiply(const Product& product, bool tf32, const ProductData& data) {
-  expect_aligned(data.a, "first factor");
-  expect_aligned(data.b, "second factor");
-  expect_aligned(data.y, "result");
-  expect_aligned(data.workspace, "workspace");
+  expect_aligned(data.a, product.alignment, "first factor");
+  expect_aligned(data.b, product.alignment, "second factor");
+  expect_aligned(data.y, product.alignment, "result");
+  expect_aligned(data.workspace, kAlignment, "workspace");
   const auto [batch, m, k, n, shared_b] = product.sizes;
   std::vector<double> sums(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < batch; ++i) {
@@ -66,7 +67,8 @@ void multiply(const Product& product, bool tf32, const ProductData& data) {
       for (std::int64_t j = 0; j < n; ++j) {
         float value = float(sums[std::size_t(j)]) + (product.has_bias ? data.bias[j] : 0);
         if (product.relu && value <= 0) value = 0;  // NaN stays
-        data.y[(i * m + row) * n + j] = value;
+        float& y = data.y[(i * m + row) * n + j];
+        y = data.adds ? value + y : value;
       }
     }
   }
@@ -74,10 +76,10 @@ void multiply(const Product& product, bool tf32, const ProductData& data) {
 
 }  // namespace
 
-std::function<void(const ProductData&)> plan_product(const Product& product) {
-  return [product, tf32 = current_device().tf32()](const ProductData& data) {
+ProductPlan plan_product(const Product& product) {
+  return {[product, tf32 = current_device().tf32()](const ProductData& data) {
     simt::enqueue([=] { multiply(product, tf32, data); });
-  };
+  }};
 }
 
 }  // namespace keel::cuda

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -219,21 +220,53 @@ double Device::seconds(const std::function<void()>& body) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Kernel Device::record(std::span<const Kernel> kernels) {
+namespace {
+
+// Another order of kernels that their dependencies allow: always the last one that waits for
+// nothing more. What a dependency lacks then shows in the results.
+std::vector<std::size_t> latest_first(const Dependencies& after) {
+  std::vector<std::vector<std::size_t>> waiting(after.size());
+  std::vector<std::size_t> missing;
+  std::set<std::size_t> ready;
+  for (std::size_t k = 0; k < after.size(); ++k) {
+    for (const int j : after[k]) waiting[std::size_t(j)].push_back(k);
+    missing.push_back(after[k].size());
+    if (after[k].empty()) ready.insert(k);
+  }
+  std::vector<std::size_t> order;
+  while (!ready.empty()) {
+    const std::size_t k = order.emplace_back(*ready.rbegin());
+    ready.erase(k);
+    for (const std::size_t other : waiting[k]) {
+      if (--missing[other] == 0) ready.insert(other);
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+Kernel Device::record(std::span<const Kernel> kernels, const Dependencies& after) {
   expect_no_recording(*this, "another one begins");
   const OnDevice here(*this);
   Recording& recording = parts_->recording;
   recording = {.work = {}, .is_on = true};
+  std::vector<std::vector<std::function<void()>>> works;  // of each kernel
   try {
-    for (const Kernel& kernel : kernels) kernel();
+    for (const Kernel& kernel : kernels) {
+      kernel();
+      works.push_back(std::exchange(recording.work, {}));
+    }
   } catch (...) {
     recording.is_on = false;
     throw;
   }
   recording.is_on = false;
   ++simt::counts.recordings;
-  return [work = std::move(recording.work)] {
-    for (const auto& item : work) item();
+  return [works = std::move(works), order = latest_first(after)] {
+    for (const std::size_t k : order) {
+      for (const auto& item : works[k]) item();
+    }
   };
 }
 

@@ -28,6 +28,8 @@ class Factor {
     return part;
   }
 
+  const void* data() const { return data_; }
+
   __device__ float operator[](std::int64_t i) const {
     if (kind_ == kNarrow) return Global<const BF16>(static_cast<const BF16*>(data_), size_)[i];
     return rounded(wide()[i]);

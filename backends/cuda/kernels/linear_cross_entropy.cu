@@ -29,36 +29,36 @@ __global__ void begin_part(LinearLoss of, RowStates states, Global<float> lse) {
   }
 }
 
-// A warp takes the logits of one row.
+// A block takes the logits of one row.
 __global__ void take_logits(LinearLoss of, RowStates states) {
-  const std::int64_t r = grid_thread() / kWarp;
-  const int lane = int(threadIdx.x) % kWarp;
-  if (r >= of.row_count()) return;
+  const std::int64_t r = blockIdx.x;
+  const int thread = int(threadIdx.x);
+  if (r >= of.row_count() || of.ignores(r)) return;
   float max = -INFINITY;
   double sum = 0, total = 0;
-  for (std::int64_t c = lane; c < of.tile.count; c += kWarp) {
-    max = Largest()(max, of.z[r * kTileClasses + c]);
+  for (std::int64_t c = thread; c < of.tile.count; c += kRowBlock) {
+    max = Largest()(max, of.logit(r, c));
   }
-  max = over_warp(max, Largest());
+  max = over_block<kRowBlock>(max, Largest());
   const float before = states.max[r], largest = Largest()(max, before);
-  for (std::int64_t c = lane; c < of.tile.count; c += kWarp) {
-    const float z = of.z[r * kTileClasses + c];
+  for (std::int64_t c = thread; c < of.tile.count; c += kRowBlock) {
+    const float z = of.logit(r, c);
     sum += double(exponential(z - largest));
     total += double(z);
   }
-  sum = over_warp(sum, Add());
-  total = over_warp(total, Add());
-  __syncwarp();
-  if (lane != 0) return;
+  sum = over_block<kRowBlock>(sum, Add());
+  total = over_block<kRowBlock>(total, Add());
+  if (thread != 0) return;
   states.sum[r] = (before == -INFINITY ? 0 : states.sum[r] * exp(double(before) - largest)) + sum;
   states.of_logits[r] += total;
   states.max[r] = largest;
   const std::int64_t place = of.part.hot[r] - of.tile.first;
-  if (place >= 0 && place < of.tile.count) states.hot[r] = of.z[r * kTileClasses + place];
+  if (place >= 0 && place < of.tile.count) states.hot[r] = of.logit(r, place);
 }
 
 __global__ void add_losses(LinearLoss of, RowStates states, RowLosses losses, Global<float> lse) {
   for (std::int64_t r = grid_thread(); r < of.row_count(); r += grid_threads()) {
+    if (of.ignores(r)) continue;
     const std::int64_t row = of.part.rows[r];
     const double own = states.max[r] + log(states.sum[r]), s = of.smoothing;
     const double surprise = of.part.hot[r] < 0 ? NAN : own - states.hot[r];
@@ -104,11 +104,12 @@ void forward(const Binding& b, const LinearLossPlan& plan) {
       [&](std::size_t p, const LinearLoss& work) {
         launch(begin_part, one_thread_each(plan.rows), work, w.states, lse_of(p));
       },
-      [&](std::size_t p, const LinearLoss& work, bool, std::int64_t) {
-        launch(take_logits, one_thread_each(plan.rows * kWarp), work, w.states);
+      [&](const TilePlace& place, const LinearLoss& work) {
+        launch(take_logits, {plan.rows, kRowBlock}, work, w.states);
         const bool is_last = work.tile.first + work.tile.count == work.classes;
         if (is_last) {
-          launch(add_losses, one_thread_each(plan.rows), work, w.states, w.losses, lse_of(p));
+          launch(add_losses, one_thread_each(plan.rows), work, w.states, w.losses,
+                 lse_of(place.part));
         }
       });
   reduce<Add>(w.all, Elements<double>{w.losses.loss}, w.partial.data(),
@@ -120,8 +121,9 @@ void forward(const Binding& b, const LinearLossPlan& plan) {
 }  // namespace
 
 Prepared prepare_linear_cross_entropy(const NodeContext& context) {
-  const LinearLossPlan plan(context);
+  LinearLossPlan plan(context);
   if (!plan.fits_cutoffs()) return refuse("takes at most 16 cut-offs");
+  plan.plan_products(context, false);
   return kernel_of([plan](const Binding& b) { forward(b, plan); },
                    ForwardWork(plan, nullptr).parts.bytes());
 }

@@ -14,12 +14,13 @@ Prepared prepare_matmul(const NodeContext& context) {
                   context.has(In::kBias),
                   attrs.activation == Activation::kRelu,
                   context.input(In::kA).dtype == DType::kBF16};
+  const ProductPlan plan = plan_product(product);
   return kernel_of(
-      [run = plan_product(product)](const Binding& b) {
+      [run = plan.run](const Binding& b) {
         run({b.inputs[In::kA].data, b.inputs[In::kB].data, b.inputs[In::kBias].as<const float>(),
              b.outputs[0].as<float>(), b.workspace});
       },
-      kProductWorkspace);
+      plan.workspace);
 }
 
 }  // namespace keel::cuda

@@ -1,176 +1,151 @@
-// The backward of multi-linear attention, a group of queries after the other. Sums over groups are
-// added to in their order.
+// The backward of multi-linear attention, a chunk of sequences after the other. Only dout and dp
+// are sums over sequences, both in their order.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/multilinear.cuh"
+#include "backends/cuda/kernels/reduction.cuh"
 
 namespace keel::cuda {
 namespace {
 
-// dout += T^T dy
-struct OutGradient {
-  QueryGroup group;
-  Global<const float> t;
-  Global<float> dout;
-  std::int64_t columns;
-
-  __device__ std::int64_t rows() const { return group.pairs(); }
-  __device__ std::int64_t terms() const { return group.rows(); }
-  __device__ float a(std::int64_t pair, std::int64_t row) const {
-    return t[row * group.pairs() + pair];
-  }
-  __device__ float b(std::int64_t row, std::int64_t f) const {
-    return group.of.dy[group.feature(row, f)];
-  }
-  __device__ void store(std::int64_t pair, std::int64_t f, float sum) const {
-    dout[group.weight(pair, f)] += sum;
-  }
-};
-
-// G = dy out^T, 0 where T is masked
-struct TileGradient {
-  QueryGroup group;
-  Global<float> g;
-  std::int64_t columns;
-
-  __device__ std::int64_t rows() const { return group.rows(); }
-  __device__ std::int64_t terms() const { return group.of.sizes.features; }
-  __device__ float a(std::int64_t row, std::int64_t f) const {
-    return group.of.dy[group.feature(row, f)];
-  }
-  __device__ float b(std::int64_t f, std::int64_t pair) const {
-    return group.of.out[group.weight(pair, f)];
-  }
-  __device__ void store(std::int64_t row, std::int64_t pair, float sum) const {
-    g[row * group.pairs() + pair] = group.meets(row, pair) ? sum : 0;
-  }
-};
-
-// What the gradients of queries, keys and values read and write.
+// What the gradients of queries and keys read beside M, which stands in the place of H, and write.
 struct SmallGradients {
-  QueryGroup group;
-  Global<const float> g;
-  Global<float> m;                         // (rows, seen, rank)
-  Global<float> da, dc, dk, dv, dp_parts;  // dp of each sequence
-};
+  Sequences s;
+  Global<float> da, dc, dk, dp;  // dp of each sequence
 
-// M_jr = sum over k of G_jk v_kr. A thread computes one element.
-__global__ void fill_m(SmallGradients s) {
-  const QueryGroup& group = s.group;
-  const std::int64_t rank = group.of.sizes.rank, all = group.rows() * group.seen * rank;
-  for (std::int64_t e = grid_thread(); e < all; e += grid_threads()) {
-    const std::int64_t r = e % rank, pair = e / rank * group.seen;
-    const std::int64_t value = group.of.row(group.sequence(e / rank / group.seen), 0);
-    float sum = 0;
-    for (std::int64_t k = 0; k < group.seen; ++k) {
-      sum = fmaf(s.g[pair + k], group.of.v[(value + k) * rank + r], sum);
-    }
-    s.m[e] = sum;
+  // Element (query, key, r) of M.
+  __device__ float m(std::int64_t row, std::int64_t j, std::int64_t r) const {
+    return s.h[row * s.of.keys() + j * s.of.sizes.rank + r];
   }
-}
+};
 
 // A thread computes da and dc of one query and r.
-__global__ void differentiate_queries(SmallGradients s) {
-  const QueryGroup& group = s.group;
-  const std::int64_t rank = group.of.sizes.rank;
-  for (std::int64_t e = grid_thread(); e < group.rows() * rank; e += grid_threads()) {
-    const std::int64_t row = e / rank, r = e % rank, sequence = group.sequence(row);
+__global__ void differentiate_queries(SmallGradients g) {
+  const Sequences& s = g.s;
+  const MultilinearSizes& sizes = s.of.sizes;
+  const std::int64_t rank = sizes.rank, before = s.first * s.of.keys();
+  for (std::int64_t e = grid_thread(); e < s.rows() * rank; e += grid_threads()) {
+    const std::int64_t row = e / rank, r = e % rank, met = s.of.seen(row % sizes.positions);
+    const std::int64_t keys = before + row / sizes.positions * s.of.keys() + r;
     float da = 0, dc = 0;
-    for (std::int64_t j = 0; j < group.seen; ++j) {
-      const float m = s.m[(row * group.seen + j) * rank + r];
-      da = fmaf(m, group.of.k[group.of.row(sequence, j) * rank + r], da);
-      dc = fmaf(m, group.of.p[j * rank + r], dc);
+    for (std::int64_t j = 0; j < met; ++j) {
+      const float m = g.m(row, j, r);
+      da = fmaf(m, s.of.k[keys + j * rank], da);
+      dc = fmaf(m, s.of.p[j * rank + r], dc);
     }
-    const std::int64_t at = group.of.row(sequence, group.query(row)) * rank + r;
-    s.da[at] = da, s.dc[at] = dc;
+    g.da[before + e] = da, g.dc[before + e] = dc;
   }
 }
 
-// A thread adds the group's part to dk, dv and dp of one sequence, position and r.
-__global__ void differentiate_keys(SmallGradients s) {
-  const QueryGroup& group = s.group;
-  const std::int64_t rank = group.of.sizes.rank, own = group.seen * rank;
-  for (std::int64_t e = grid_thread(); e < group.of.sizes.batch * own; e += grid_threads()) {
-    const std::int64_t sequence = e / own, at = e % own / rank, r = e % rank;
-    float dk = 0, dp = 0, dv = 0;
-    for (std::int64_t q = 0; q < group.count; ++q) {
-      const std::int64_t row = sequence * group.count + q, i = group.first + q;
-      const std::int64_t query = group.of.row(sequence, i) * rank + r;
-      const float m = s.m[(row * group.seen + at) * rank + r];
-      dk = fmaf(group.of.a[query], m, dk);
-      dp = fmaf(group.of.c[query], m, dp);
-      for (std::int64_t j = 0; j < group.seen; ++j) {
-        const float g = s.g[(row * group.seen + j) * group.seen + at];
-        dv = fmaf(g, group.of.meets(sequence, i, j, r), dv);
-      }
+// A thread computes dk of one key and r, and what its sequence adds to dp there.
+__global__ void differentiate_keys(SmallGradients g) {
+  const Sequences& s = g.s;
+  const MultilinearSizes& sizes = s.of.sizes;
+  const std::int64_t rank = sizes.rank, before = s.first * s.of.keys();
+  for (std::int64_t e = grid_thread(); e < s.rows() * rank; e += grid_threads()) {
+    const std::int64_t r = e % rank, j = e / rank % sizes.positions;
+    const std::int64_t row = e / s.of.keys() * sizes.positions;  // of the sequence's first query
+    float dk = 0, dp = 0;
+    for (std::int64_t i = s.of.causal ? j : 0; i < sizes.positions; ++i) {
+      const std::int64_t query = before + (row + i) * rank + r;
+      const float m = g.m(row + i, j, r);
+      dk = fmaf(s.of.a[query], m, dk);
+      dp = fmaf(s.of.c[query], m, dp);
     }
-    const std::int64_t place = group.of.row(sequence, at) * rank + r;
-    s.dk[place] += dk, s.dp_parts[place] += dp, s.dv[place] += dv;
+    g.dk[before + e] = dk, g.dp[before + e] = dp;
   }
 }
 
-__global__ void clear(Global<float> x) {
-  for (std::int64_t e = grid_thread(); e < x.size(); e += grid_threads()) x[e] = 0;
-}
-
-// dp is the sum over sequences, in their order.
-__global__ void add_sequences(std::int64_t sequences, Global<const float> parts, Global<float> dp) {
-  for (std::int64_t e = grid_thread(); e < dp.size(); e += grid_threads()) {
-    float sum = 0;
-    for (std::int64_t s = 0; s < sequences; ++s) sum += parts[s * dp.size() + e];
-    dp[e] = sum;
+// dout += T^T dy of a chunk: a sum over its queries.
+class OutGradient {
+ public:
+  explicit OutGradient(const ChunkPlan& plan) {
+    const MultilinearSizes& s = plan.sizes;
+    const auto planned = [&](std::int64_t sequences) {
+      return plan_product({.sizes = {1, s.pairs(), sequences * s.positions, s.features, false},
+                           .transpose_a = true,
+                           .alignment = plan.alignment});
+    };
+    if (plan.chunks() > 1) whole_ = planned(plan.length);
+    last_ = planned(plan.count(plan.last()));
   }
-}
+  std::int64_t workspace() const { return std::max(whole_.workspace, last_.workspace); }
+  void operator()(const Sequences& s, const float* dy, float* dout) const {
+    (s.is_last ? last_ : whole_)({s.t.data(), dy, nullptr, dout, s.product_memory, s.first > 0});
+  }
 
-// The floats of the parts of the workspace.
-struct Parts {
-  std::int64_t tile, m, dp;
-  explicit Parts(const MultilinearSizes& sizes)
-      : tile(group_tile(sizes)),
-        m(sizes.batch * std::min(kGroupQueries, sizes.positions) * sizes.positions * sizes.rank),
-        dp(sizes.batch * sizes.positions * sizes.rank) {}
-  std::int64_t bytes() const { return (2 * tile + m + dp) * std::int64_t(sizeof(float)); }
+ private:
+  ProductPlan whole_, last_;
 };
 
-void clear_all(std::initializer_list<Global<float>> tensors) {
-  for (const Global<float>& x : tensors) launch(clear, one_thread_each(x.size()), x);
-}
+struct Backward {
+  Multilinear of;
+  Reduction sequences;    // of dp
+  std::int64_t dp_bytes;  // of dp of each sequence
+  ChunkPlan chunks;
+  ChunkProduct times_v, times_dy, values, meetings;
+  OutGradient out;
 
-void backward(const Binding& b, const Multilinear& of) {
-  using Out = MultilinearGradient;
-  const MultilinearSizes& sizes = of.sizes;
-  const Parts parts(sizes);
-  const auto part = [&](std::int64_t size, std::int64_t before) {
-    return workspace(b, size, before * std::int64_t(sizeof(float)));
-  };
-  const Global<float> t = part(parts.tile, 0), g = part(parts.tile, parts.tile);
-  const Global<float> m = part(parts.m, 2 * parts.tile);
-  const Global<float> dp_parts = part(parts.dp, 2 * parts.tile + parts.m);
-  const Global<float> dk = output(b.outputs[Out::kDk]), dv = output(b.outputs[Out::kDv]);
-  const Global<float> dout = output(b.outputs[Out::kDout]), dp = output(b.outputs[Out::kDp]);
-  clear_all({dk, dv, dout, dp_parts});
-  for (std::int64_t first = 0; first < sizes.positions; first += kGroupQueries) {
-    const QueryGroup group(of, first);
-    const std::int64_t rows = group.rows(), own = group.seen * sizes.rank;
-    launch(fill_t, one_thread_each(rows * group.pairs()), group, t);
-    launch(tile_product<OutGradient>, tile_grid(group.pairs(), sizes.features),
-           OutGradient{group, t, dout, sizes.features});
-    launch(tile_product<TileGradient>, tile_grid(rows, group.pairs()),
-           TileGradient{group, g, group.pairs()});
-    const SmallGradients small{
-        group, g, m, output(b.outputs[Out::kDa]), output(b.outputs[Out::kDc]), dk, dv, dp_parts};
-    launch(fill_m, one_thread_each(rows * own), small);
-    launch(differentiate_queries, one_thread_each(rows * sizes.rank), small);
-    launch(differentiate_keys, one_thread_each(sizes.batch * own), small);
+  explicit Backward(const Multilinear& m)
+      : of(m),
+        sequences(make_reduction({m.sizes.batch, m.keys()}, {0})),
+        dp_bytes(ChunkPlan::aligned(m.sizes.batch * m.keys() * ChunkPlan::kFloat)),
+        chunks(m, dp_bytes + partial_bytes<double>(sequences)),
+        times_v(chunks, tile_of(m.sizes)),
+        times_dy(chunks, tile_gradient(m.sizes)),
+        values(chunks, value_gradient(m.sizes)),
+        meetings(chunks, meeting_gradient(m.sizes)),
+        out(chunks) {}
+
+  std::int64_t workspace() const {
+    return chunks.products_at +
+           std::max({times_v.workspace(), times_dy.workspace(), values.workspace(),
+                     meetings.workspace(), out.workspace()});
   }
-  launch(add_sequences, one_thread_each(dp.size()), sizes.batch, dp_parts, dp);
-}
+  // G = dy out^T
+  static Product tile_gradient(const MultilinearSizes& s) {
+    return {.sizes = {1, s.positions, s.features, s.pairs(), true}, .transpose_b = true};
+  }
+  // dv = G^T H
+  static Product value_gradient(const MultilinearSizes& s) {
+    return {.sizes = {1, s.positions, s.pairs(), s.rank, false}, .transpose_a = true};
+  }
+  // M = G v
+  static Product meeting_gradient(const MultilinearSizes& s) {
+    return {.sizes = {1, s.pairs(), s.positions, s.rank, false}};
+  }
+
+  void run(const Binding& b) const {
+    using Out = MultilinearGradient;
+    const Multilinear bound = bound_to(of, b);
+    const Global<float> dp = cuda::workspace(b, of.sizes.batch * of.keys(), chunks.end);
+    const auto of_chunk = [&](const Sequences& s, int place) {
+      return s.part(output(b.outputs[std::size_t(place)]), of.keys()).data();
+    };
+    for (std::int64_t i = 0; i < chunks.chunks(); ++i) {
+      const Sequences s(bound, chunks, b, i);
+      const Global<const float> v = s.part(bound.v, of.keys()), dy = s.part(bound.dy, of.results());
+      fill_tile(s, times_v);
+      out(s, dy.data(), output(b.outputs[Out::kDout]).data());
+      times_dy(s, dy.data(), bound.out.data(), s.t.data());
+      mask(s);
+      values(s, s.t.data(), s.h.data(), of_chunk(s, Out::kDv));
+      meetings(s, s.t.data(), v.data(), s.h.data());
+      const SmallGradients small{s, output(b.outputs[Out::kDa]), output(b.outputs[Out::kDc]),
+                                 output(b.outputs[Out::kDk]), dp};
+      launch(differentiate_queries, one_thread_each(s.rows() * of.sizes.rank), small);
+      launch(differentiate_keys, one_thread_each(s.rows() * of.sizes.rank), small);
+    }
+    reduce<Add>(sequences, Elements<double, float>{dp},
+                cuda::workspace<double>(b, 0, chunks.end + dp_bytes).data(),
+                StoreQuotient{output(b.outputs[Out::kDp])});
+  }
+};
 
 }  // namespace
 
 Prepared prepare_multilinear_attention_backward(const NodeContext& context) {
-  const Multilinear of = multilinear_of(context);
-  return kernel_of([of](const Binding& b) { backward(b, bound_to(of, b)); },
-                   Parts(of.sizes).bytes());
+  const Backward backward(multilinear_of(context));
+  return kernel_of([backward](const Binding& b) { backward.run(b); }, backward.workspace());
 }
 
 }  // namespace keel::cuda

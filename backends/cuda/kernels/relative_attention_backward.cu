@@ -142,26 +142,42 @@ __global__ void __launch_bounds__(T::kBlock)
   store_results<T>(to.dk, rows, of.plain, of_k, [&](int) { return of.scale; });
 }
 
-// The gradient of each distance (keys, d), from all rows of the batch, one after the other. Query i
-// meets distance r at key i + memory - r.
+// The rows of a batch in parts of neighbours, whose gradients of distances blocks compute at the
+// same time and which are then added up in their order.
+struct RowParts {
+  static constexpr std::int64_t kMostFloats = 4 << 20;  // of all parts, unless one has more
+  std::int64_t each, count;
+
+  explicit RowParts(const RelativeSizes& sizes) {
+    const std::int64_t floats = std::max<std::int64_t>(sizes.keys * sizes.features(), 1);
+    const std::int64_t most = std::max<std::int64_t>(kMostFloats / floats, 1);
+    each = std::max<std::int64_t>(ceil_div(sizes.batch, most), 1);
+    count = ceil_div(sizes.batch, each);
+  }
+};
+
+// The gradient of each distance (parts, keys, d), from the rows of a part, one after the other.
+// Query i meets distance r at key i + memory - r.
 template <class T>
 __global__ void __launch_bounds__(T::kBlock)
-    differentiate_distances(RelativeAttention of, Saved saved, Global<float> to) {
+    differentiate_distances(RelativeAttention of, Saved saved, RowParts parts, Global<float> to) {
   __shared__ typename T::OwnPanel p;
   __shared__ OtherQueries<T> queries;
   __shared__ Band<T> band;  // of keys, then of their values
   __shared__ typename T::Exchange ds;
   const std::int64_t memory = of.sizes.memory();
-  AttentionSizes one_row = of.plain;
-  one_row.batch = 1;
-  AttentionPlace place(one_row, of.sizes.keys, T::kOwn);
+  AttentionSizes rows = of.plain;
+  rows.batch = parts.count;
+  AttentionPlace place(rows, of.sizes.keys, T::kOwn);
+  const std::int64_t part = place.row, next = (part + 1) * parts.each;
+  const std::int64_t end = next < of.sizes.batch ? next : of.sizes.batch;
   load_rows<T>(p, of.p, of.sizes.width,
                [&](int n) { return of.distance_at(place.head, place.first + n); });
   typename T::Results results;
   clear<T>(results);
   const std::int64_t seen_from = place.first - memory;
   const std::int64_t start = seen_from > 0 ? seen_from / T::kOther * T::kOther : 0;
-  for (place.row = 0; place.row < of.sizes.batch; ++place.row) {
+  for (place.row = part * parts.each; place.row < end; ++place.row) {
     for (std::int64_t first = start; first < of.sizes.queries; first += T::kOther) {
       const std::int64_t least = first + memory - place.first - (T::kOwn - 1);
       const auto key_at = [&](int n) { return of.key_at(place, least + n); };
@@ -192,18 +208,23 @@ __global__ void __launch_bounds__(T::kBlock)
       __syncwarp();
     }
   }
-  const std::int64_t at = place.first * of.sizes.features() + place.head * of.sizes.width;
+  const std::int64_t at =
+      (part * of.sizes.keys + place.first) * of.sizes.features() + place.head * of.sizes.width;
   store_results<T>(to, {at, of.sizes.keys - place.first}, of.plain, results,
                    [&](int) { return of.scale; });
 }
 
-// dp from the gradients of all distances; the last row takes all distances from its own on.
-__global__ void collect_distances(RelativeSizes sizes, Global<const float> from, Global<float> dp) {
+// dp from the gradients of all distances in all parts; the last row takes all distances from its own on.
+__global__ void collect_distances(RelativeSizes sizes, std::int64_t parts, Global<const float> from,
+                                  Global<float> dp) {
   const std::int64_t d = sizes.features();
   for (std::int64_t e = grid_thread(); e < sizes.distances * d; e += grid_threads()) {
     const std::int64_t r = e / d, end = r == sizes.distances - 1 ? sizes.keys : r + 1;
     float sum = 0;
-    for (std::int64_t distance = r; distance < end; ++distance) sum += from[distance * d + e % d];
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const std::int64_t first = part * sizes.keys * d + e % d;
+      for (std::int64_t distance = r; distance < end; ++distance) sum += from[first + distance * d];
+    }
     dp[e] = sum;
   }
 }
@@ -216,7 +237,8 @@ Prepared prepare_relative_attention_backward(const NodeContext& context) {
   const RelativeAttention of = relative_attention_of(context);
   const RelativeSizes sizes = of.sizes;
   const std::int64_t heads = sizes.batch * sizes.heads, deltas = heads * sizes.queries;
-  const std::int64_t distances = sizes.keys * sizes.features();
+  const RowParts parts(sizes);
+  const std::int64_t distances = parts.count * sizes.keys * sizes.features();
   const auto run = [=](const Binding& b) {
     const RelativeAttention bound = of.bound(b);
     const Saved saved{input(b.inputs[In::kY]), input(b.inputs[In::kLse]),
@@ -228,11 +250,11 @@ Prepared prepare_relative_attention_backward(const NodeContext& context) {
              QueryGradients{output(b.outputs[Out::kDqk]), output(b.outputs[Out::kDqp])});
       launch(differentiate_keys<T>, of.grid<T>(heads, sizes.keys), bound, saved,
              KeyGradients{output(b.outputs[Out::kDk]), output(b.outputs[Out::kDv])});
-      launch(differentiate_distances<T>, of.grid<T>(sizes.heads, sizes.keys), bound, saved,
-             of_distances);
+      launch(differentiate_distances<T>, of.grid<T>(parts.count * sizes.heads, sizes.keys), bound,
+             saved, parts, of_distances);
     });
     launch(collect_distances, one_thread_each(sizes.distances * sizes.features()), sizes,
-           Global<const float>(of_distances), output(b.outputs[Out::kDp]));
+           parts.count, Global<const float>(of_distances), output(b.outputs[Out::kDp]));
   };
   return kernel_of(run, (deltas + distances) * std::int64_t(sizeof(float)));
 }

@@ -127,7 +127,7 @@ class OnGpu(unittest.TestCase):
 
     def test_refusals(self):
         x = torch.randn(4, 6, device="cuda")
-        with self.assertRaisesRegex(KeelError, "the kernel of cuda takes f32, got f64"):
+        with self.assertRaisesRegex(KeelError, "the kernel of cuda takes f32 or bf16, got f64"):
             _ops.call("layer_norm", (x.double(), None, None), "")
         with self.assertRaisesRegex(ValueError, "one device, got cuda:0 and cpu"):
             _ops.call("layer_norm", (x, torch.ones(6), None), "")

@@ -25,7 +25,7 @@ TEST_CASE("cuda recording: a recorded kernel runs when it is replayed, and not b
     device.download(&result, memory, 4);
     return result;
   };
-  const Kernel recorded = device.record({&kernel, 1});
+  const Kernel recorded = device.record({&kernel, 1}, in_a_row(1));
   CHECK(value() == 0);
   recorded();
   recorded();
@@ -43,7 +43,7 @@ TEST_CASE("cuda recording: a kernel that allocates, copies from the host or wait
       [&] { device->download(&value, memory, 4); }, [&] { readback->receive(0, memory, 4); },
       [&] { device->synchronize(); }};
   for (const Kernel& kernel : kernels) {
-    CHECK_THROWS_AS(device->record({&kernel, 1}), Error);
+    CHECK_THROWS_AS(device->record({&kernel, 1}, in_a_row(1)), Error);
     kernel();  // the refusal has ended the recording
   }
   device->release(memory);

@@ -95,7 +95,7 @@ TEST_CASE(
     launch(count_up, {1, 1}, y);
     CHECK(value() > 0);  // the second may be waited for meanwhile
   };
-  const Kernel recorded = first->record({&kernel, 1});
+  const Kernel recorded = first->record({&kernel, 1}, in_a_row(1));
   CHECK(value() == 1);
   recorded();
   CHECK(value() == 1);

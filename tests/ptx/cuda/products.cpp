@@ -19,8 +19,11 @@ namespace {
 
 // A batch of matrices (rows, columns) stored by columns, whose starts lie `height` apart.
 struct Layout {
+  cudaDataType type = CUDA_R_32F;
   std::int64_t rows = 0, columns = 0, height = 0, stride = 0;
   std::int32_t batch = 1;
+
+  std::int64_t width() const { return type == CUDA_R_16BF ? 2 : 4; }  // bytes of an element
 };
 
 struct Description {
@@ -41,7 +44,7 @@ float to_tf32(float value) {
 
 // One matrix of a batch, transposed or not.
 struct Matrix {
-  const float* data;
+  const std::byte* data;
   const Layout& layout;
   bool transposed, tf32;
 
@@ -49,13 +52,33 @@ struct Matrix {
   std::int64_t columns() const { return transposed ? layout.rows : layout.columns; }
   double at(std::int64_t row, std::int64_t column) const {
     if (transposed) std::swap(row, column);
-    const float value = data[column * layout.height + row];
+    const std::int64_t at = (column * layout.height + row) * layout.width();
+    if (layout.type == CUDA_R_16BF) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, data + at, sizeof bits);
+      return std::bit_cast<float>(std::uint32_t{bits} << 16);
+    }
+    float value = 0;
+    std::memcpy(&value, data + at, sizeof value);
     return tf32 ? to_tf32(value) : value;
   }
 };
 
-// The bias, if there is one, has an element for each row of y.
-void multiply(const Matrix& a, const Matrix& b, const float* bias, float* y, const Layout& to) {
+// y, of which `kept` parts stay: 0 or 1. The bias, if there is one, has an element for each row.
+struct Sums {
+  float* y;
+  const Layout& layout;
+  const float* bias;
+  float kept;
+
+  void store(std::int64_t row, std::int64_t column, float sum) const {
+    float& at = y[column * layout.height + row];
+    if (bias) sum += bias[row];
+    at = kept != 0 ? sum + at : sum;
+  }
+};
+
+void multiply(const Matrix& a, const Matrix& b, const Sums& to) {
   const std::int64_t rows = a.rows();
   std::vector<double> sums(static_cast<std::size_t>(rows));
   for (std::int64_t column = 0; column < b.columns(); ++column) {
@@ -67,18 +90,18 @@ void multiply(const Matrix& a, const Matrix& b, const float* bias, float* y, con
       }
     }
     for (std::int64_t row = 0; row < rows; ++row) {
-      const auto sum = float(sums[std::size_t(row)]);
-      y[column * to.height + row] = bias ? sum + bias[row] : sum;
+      to.store(row, column, float(sums[std::size_t(row)]));
     }
   }
 }
 
 // The operand lies in device memory and is as aligned as keel promised cuBLASLt.
-void expect_operand(const void* data, const Layout& of, const char* what) {
+void expect_operand(const void* data, const Layout& of, const char* what,
+                    std::uint64_t alignment = 64) {
   const auto at = reinterpret_cast<std::uint64_t>(data);
-  if (at % 64) fail("a product's {} is not aligned to 64 bytes", what);
+  if (at % alignment) fail("a product's {} is not aligned to {} bytes", what, alignment);
   const std::int64_t last = (of.batch - 1) * of.stride + (of.columns - 1) * of.height + of.rows;
-  if (!device().kernels.memory().holds(at, last * std::int64_t(sizeof(float)))) {
+  if (!device().kernels.memory().holds(at, last * of.width())) {
     fail("a product's {}: {}", what, device().kernels.memory().whereabouts(at));
   }
 }
@@ -94,7 +117,7 @@ cublasStatus_t set(T& field, const void* value, std::size_t bytes) {
 const float* bias_of(const Description& how, const Layout& y) {
   if (how.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return nullptr;
   if (how.epilogue != CUBLASLT_EPILOGUE_BIAS) fail("a product with another epilogue than a bias");
-  expect_operand(how.bias, {y.rows, 1, y.rows}, "bias");
+  expect_operand(how.bias, {.rows = y.rows, .columns = 1, .height = y.rows}, "bias");
   return how.bias;
 }
 
@@ -114,11 +137,11 @@ KEEL_PTX_API cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
 }
 KEEL_PTX_API const char* cublasLtGetStatusString(cublasStatus_t) { return device().text.c_str(); }
 
-KEEL_PTX_API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType,
-                                                       std::uint64_t rows, std::uint64_t columns,
-                                                       std::int64_t height) {
+KEEL_PTX_API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made,
+                                                       cudaDataType type, std::uint64_t rows,
+                                                       std::uint64_t columns, std::int64_t height) {
   *made = reinterpret_cast<cublasLtMatrixLayout_t>(
-      new Layout{std::int64_t(rows), std::int64_t(columns), height});
+      new Layout{type, std::int64_t(rows), std::int64_t(columns), height});
   return CUBLAS_STATUS_SUCCESS;
 }
 KEEL_PTX_API cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t handle) {
@@ -156,22 +179,25 @@ KEEL_PTX_API cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t 
 }
 
 KEEL_PTX_API cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* made) {
-  *made = reinterpret_cast<cublasLtMatmulPreference_t>(new int(0));
+  *made = reinterpret_cast<cublasLtMatmulPreference_t>(new std::uint32_t(256));
   return CUBLAS_STATUS_SUCCESS;
 }
 KEEL_PTX_API cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t handle) {
-  delete reinterpret_cast<int*>(handle);
+  delete reinterpret_cast<std::uint32_t*>(handle);
   return CUBLAS_STATUS_SUCCESS;
 }
 KEEL_PTX_API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
-    cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void*, std::size_t) {
-  return CUBLAS_STATUS_SUCCESS;
+    cublasLtMatmulPreference_t handle, cublasLtMatmulPreferenceAttributes_t what, const void* value,
+    std::size_t bytes) {
+  if (what != CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES) return CUBLAS_STATUS_SUCCESS;
+  return set(*reinterpret_cast<std::uint32_t*>(handle), value, bytes);
 }
 KEEL_PTX_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t preference, int,
     cublasLtMatmulHeuristicResult_t* results, int* found) {
   results[0] = {};
+  results[0].algo.data[0] = *reinterpret_cast<std::uint32_t*>(preference);
   *found = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -179,25 +205,28 @@ KEEL_PTX_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 KEEL_PTX_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const void*,
                                            const void* a, cublasLtMatrixLayout_t a_layout,
                                            const void* b, cublasLtMatrixLayout_t b_layout,
-                                           const void*, const void*, cublasLtMatrixLayout_t,
+                                           const void* beta, const void*, cublasLtMatrixLayout_t,
                                            void* y, cublasLtMatrixLayout_t y_layout,
-                                           const cublasLtMatmulAlgo_t*, void* workspace,
+                                           const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                                            std::size_t, cudaStream_t) {
   return status_of(answer([&] {
     const Layout of_a = layout(a_layout), of_b = layout(b_layout), of_y = layout(y_layout);
     const Description description = *reinterpret_cast<Description*>(how);
-    expect_operand(a, of_a, "first factor");
-    expect_operand(b, of_b, "second factor");
-    expect_operand(y, of_y, "result");
+    const std::uint64_t alignment = algorithm->data[0];
+    expect_operand(a, of_a, "first factor", alignment);
+    expect_operand(b, of_b, "second factor", alignment);
+    expect_operand(y, of_y, "result", alignment);
     if (reinterpret_cast<std::uintptr_t>(workspace) % 256) fail("a workspace begins unaligned");
     const float* const bias = bias_of(description, of_y);
+    const float kept = *static_cast<const float*>(beta);
+    if (kept != 0 && kept != 1) fail("a product that keeps another part of y than all or none");
     device().enqueue([=] {
       for (std::int64_t i = 0; i < of_y.batch; ++i) {
-        const auto* const left = static_cast<const float*>(a) + i * of_a.stride;
-        const auto* const right = static_cast<const float*>(b) + i * of_b.stride;
+        const auto* const left = static_cast<const std::byte*>(a) + i * of_a.stride * of_a.width();
+        const auto* const right = static_cast<const std::byte*>(b) + i * of_b.stride * of_b.width();
         multiply({left, of_a, description.transposes[0] == CUBLAS_OP_T, description.tf32},
                  {right, of_b, description.transposes[1] == CUBLAS_OP_T, description.tf32},
-                 bias, static_cast<float*>(y) + i * of_y.stride, of_y);
+                 {static_cast<float*>(y) + i * of_y.stride, of_y, bias, kept});
       }
     });
     return cudaSuccess;
