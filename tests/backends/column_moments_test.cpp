@@ -149,8 +149,8 @@ Tensor statistics_of(Backend& backend, const ColumnBatch& batch, bool centred) {
   return std::move(run_graph(backend, g, feeds).at("y"));
 }
 
-// Sums may be taken about any element, one that lies sqrt(n) deviations from the mean too. Such sums
-// of n terms are off by n^2 2^-53 at the most.
+// Sums may be taken about any element, be it sqrt(n) deviations from the mean. Sums of n terms
+// about such a one are off by n^2 2^-53 at the most.
 TEST_CASE("backend column moments: accurate where the first row is far from all others") {
   constexpr std::int64_t kRows = 2100, kChannels = 12;
   ColumnBatch batch = column_batch({kRows, kChannels}, ColumnMask::kSome);
