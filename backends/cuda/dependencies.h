@@ -26,7 +26,7 @@ struct PlacedKernel {
   void operator()() const { run(); }
 };
 
-// What a node uses: inputs, outputs and its workspace.
+// A node uses its inputs, its outputs and its workspace.
 std::vector<Access> accesses_of(const Binding& binding, std::int64_t workspace);
 
 // For each kernel, in their order, the earlier kernels that it waits for, the latest first. One for

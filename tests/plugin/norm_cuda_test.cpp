@@ -1,5 +1,6 @@
 // keel/norm.h on GPUs, which the emulator stands for: the library loads its kernels as it loads
-// those of nvcc, and is given device memory and streams. The real kernels were never run on a GPU.
+// those of nvcc, and is given device memory and streams. Tests of plugin/python run the real ones
+// where there is a GPU.
 #include <doctest/doctest.h>
 
 #include <cstring>

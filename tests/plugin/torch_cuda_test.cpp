@@ -1,5 +1,5 @@
 // The kernels for PyTorch on GPUs, over a PyTorch of the few functions that they call and over the
-// emulator's GPUs. With a real PyTorch they were never run on a GPU.
+// emulator's GPUs. plugin/python/tests/test_cuda.py has a real PyTorch and a GPU.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 

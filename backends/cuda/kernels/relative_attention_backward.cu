@@ -214,7 +214,8 @@ __global__ void __launch_bounds__(T::kBlock)
                    [&](int) { return of.scale; });
 }
 
-// dp from the gradients of all distances in all parts; the last row takes all distances from its own on.
+// dp from the gradients of all distances in all parts; the last row takes all distances from its
+// own on.
 __global__ void collect_distances(RelativeSizes sizes, std::int64_t parts, Global<const float> from,
                                   Global<float> dp) {
   const std::int64_t d = sizes.features();

