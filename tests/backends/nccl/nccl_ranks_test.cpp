@@ -53,7 +53,7 @@ TEST_CASE("nccl: the real library carries what one rank gathers and adds up, whe
     try {
       all = nccl::join_by_nccl(host, {.least_bytes = 1});
     } catch (const Error& error) {
-      MESSAGE("skipped: " << error.what());
+      MESSAGE("skipped: " << std::string(error.what()));
       return;
     }
     std::vector<float> values{1, 2.5f, -3};
