@@ -66,7 +66,8 @@ TEST_CASE("bench: a softmax over many words and its memory") {
   CHECK(json.at("flop") == 6.0 * 9000 * 8 * 1000);
   CHECK(json.at("cutoffs").size() == 2);
 #ifndef __SANITIZE_ADDRESS__  // which keeps freed memory
-  CHECK(json.at("bytes") < 9000 * 1000 * 4 / 2);  // half of the logits
+  // All logits would be 4/3 of this; threads and the allocator keep some memory of their own, too.
+  CHECK(json.at("bytes") < 9000 * 1000 * 3);
 #endif
   const ProcessResult text = softmax("--threads=1");
   CHECK(holds(text.out, "MiB"));
@@ -234,7 +235,7 @@ TEST_CASE("bench: PyTorch beside it" * doctest::test_suite("slow")) {
   CHECK(row.at("torch").at("modes").at("compiled").at("refusal") == "no compiler");
   CHECK(row.at("torch_refusal") == "compiled: no compiler");
   check_refusal(run_keel(norms({"--peer-modes", "plain"})), 2, "--peer");
-  check_refusal(run_keel(norms({"--peer", "torch", "--peer-modes", "graph"})), 2, "graph");
+  check_refusal(run_keel(norms({"--peer", "torch", "--peer-modes", "autocast"})), 2, "autocast");
 }
 
 TEST_CASE("bench: without PyTorch there is a warning and the rest is measured") {

@@ -100,8 +100,8 @@ TEST_CASE("cuda: a norm of rows reads x and dy once, gain and bias or not") {
   }
 }
 
-// Where a thread has fewer elements left than it reads at a time, it reads the first of them again in
-// the others' place, and every thread reads the element that differences are taken from. The cache
+// Where a thread has fewer elements left than it reads at a time, it reads the first of them again
+// in the place of others, and every thread reads what differences are taken from. The cache
 // next to it answers both; most elements are read once in a pass, and none is left out.
 TEST_CASE("cuda: a norm of columns reads x and dy once for its sums, once for y or dx") {
   const Build batch = [](Graph& g, Value x, Value gain, Value bias) {

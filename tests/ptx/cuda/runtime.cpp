@@ -154,6 +154,23 @@ KEEL_PTX_API cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) 
     return cudaSuccess;
   });
 }
+// Work is replayed in the order of its capture, which every graph allows. So nodes are not told
+// apart, and no dependency is kept.
+KEEL_PTX_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* status,
+                                                  unsigned long long*, cudaGraph_t*,
+                                                  const cudaGraphNode_t** nodes,
+                                                  const cudaGraphEdgeData**, std::size_t* count) {
+  static const cudaGraphNode_t none{};
+  *status = device().recording ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  *nodes = &none;
+  *count = 0;
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t, cudaGraphNode_t*,
+                                                             const cudaGraphEdgeData*, std::size_t,
+                                                             unsigned) {
+  return cudaSuccess;
+}
 KEEL_PTX_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
                                               unsigned long long) {
   *exec = reinterpret_cast<cudaGraphExec_t>(new Graph(*reinterpret_cast<Graph*>(graph)));
@@ -175,8 +192,8 @@ KEEL_PTX_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 }
 
 KEEL_PTX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  *event = reinterpret_cast<cudaEvent_t>(
-      new Event{.is_timed = (flags & cudaEventDisableTiming) == 0});
+  *event =
+      reinterpret_cast<cudaEvent_t>(new Event{.is_timed = (flags & cudaEventDisableTiming) == 0});
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t cudaEventCreate(cudaEvent_t* event) {
