@@ -128,7 +128,7 @@ std::vector<cudaGraphNode_t> captured_last(cudaStream_t stream) {
   return {nodes, nodes + count};
 }
 
-// Captures the kernels one after the other, each behind those that it waits for.
+// Captures the kernels in their order; in the graph each waits for those that `after` names.
 void capture_kernels(std::span<const Kernel> kernels, const Dependencies& after,
                      cudaStream_t stream) {
   std::vector<std::vector<cudaGraphNode_t>> last(kernels.size());  // nodes of each kernel
