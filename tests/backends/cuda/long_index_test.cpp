@@ -39,14 +39,10 @@ std::vector<Value> chain(Graph& g, const std::vector<Value>& v) {
 }
 
 TEST_CASE("cuda long indices: element-wise programs, with tails and stretched operands") {
-  const std::vector<Shape> pairs[] = {{{31, 17}, {31, 17}},
-                                      {{12, 40}, {40}},
-                                      {{3, 257}, {3, 1}},
-                                      {{2, 3, 1, 13}, {3, 4, 1}},
-                                      {{2, 1, 3, 1, 2}, {1, 2, 1, 3, 2}},
-                                      {{}, {5, 7}},
-                                      {{1, 4099}, {1, 1}},
-                                      {{0, 3}, {3}}};
+  const std::vector<Shape> pairs[] = {{{31, 17}, {31, 17}},     {{12, 40}, {40}},
+                                      {{3, 257}, {3, 1}},       {{2, 3, 1, 13}, {3, 4, 1}},
+                                      {{2, 1, 3, 1, 2}, {1, 2, 1, 3, 2}}, {{}, {5, 7}},
+                                      {{1, 4099}, {1, 1}},      {{0, 3}, {3}}};
   for (const auto& shapes : pairs) {
     CAPTURE(shapes[0].text());
     CAPTURE(shapes[1].text());
@@ -82,11 +78,8 @@ TEST_CASE("cuda long indices: windows of convolutions, and back") {
 
 TEST_CASE("cuda long indices: pooling") {
   const std::pair<Shape, std::pair<std::int64_t, std::int64_t>> rows[] = {
-      {{3, 5, 7, 9}, {2, 2}},
-      {{2, 17, 9, 8}, {3, 2}},
-      {{1, 4, 7, 7}, {3, 1}},
-      {{2, 2, 10, 11}, {2, 3}},
-      {{1, 3, 15, 16}, {15, 1}}};
+      {{3, 5, 7, 9}, {2, 2}},   {{2, 17, 9, 8}, {3, 2}},  {{1, 4, 7, 7}, {3, 1}},
+      {{2, 2, 10, 11}, {2, 3}}, {{1, 3, 15, 16}, {15, 1}}};
   for (const auto& [x, sizes] : rows) {
     CAPTURE(x.text());
     check_both(random_case({x}, [&sizes](Graph& g, const std::vector<Value>& v) {
