@@ -45,38 +45,7 @@ struct TimesGain : Affine<kIsImage> {
   __device__ float operator()(float dy, float, float gain) const { return dy * gain; }
 };
 
-// Writes the part of the true means that the saved means, which are floats, lack.
-template <class R>
-__global__ void __launch_bounds__(R::kBlock)
-    refine_means(Data x, Global<const float> mean, RowSizes sizes, Global<float> fine) {
-  if (R::is_idle(sizes.rows)) return;
-  const R row({x}, sizes);
-  const Mean refined = refine_mean(row, sizes.width, mean[row.index()]);
-  if (row.is_first()) fine[row.index()] = refined.fine;
-}
-
-// The terms that an element adds to dgain and dbias of its channel.
-struct AffineTerms : PlainSums {
-  static constexpr int kTensors = 2, kSums = 2;
-  Data tensors[kTensors];  // x, dy
-  Global<const float> mean, rstd, fine;
-  std::int64_t groups, channels;  // of a sample; of a group
-
-  AffineTerms(const CentredBackward& a, Global<const float> fine, const GroupSizes& s)
-      : tensors{a.x, a.dy},
-        mean(a.mean),
-        rstd(a.rstd),
-        fine(fine),
-        groups(s.groups),
-        channels(s.channels) {}
-  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
-                             double (&sums)[kSums]) const {
-    const std::int64_t row = groups == 1 ? turn.row : turn.row * groups + c.index / channels;
-    const float xhat = Mean{mean[row], fine[row]}.residual(of[0]) * rstd[row];
-    sums[0] += double(of[1]) * xhat;
-    sums[1] += of[1];
-  }
-};
+inline constexpr int kAffineSums = 2;  // of a channel: dgain and dbias
 
 inline ColumnSizes affine_columns(const GroupSizes& s) {
   return {s.samples, s.groups * s.channels, s.inner};
@@ -87,7 +56,7 @@ inline std::int64_t fine_bytes(const GroupSizes& s) {
 inline std::int64_t affine_workspace(const GroupSizes& s) {
   if (can_sweep(s)) return sweep_sums(s) * std::int64_t{sizeof(double)};
   return fine_bytes(s) +
-         partial_sums(affine_columns(s), AffineTerms::kSums) * std::int64_t{sizeof(double)};
+         partial_sums(affine_columns(s), kAffineSums) * std::int64_t{sizeof(double)};
 }
 
 // Runs the forward of a node whose inputs and outputs are AffineInput and CentredOutput.
@@ -103,20 +72,8 @@ void run_affine_forward(const Binding& b, const GroupSizes& s, const NormStatist
 }
 
 // Writes dgain and dbias of rows that cannot be swept. It must run before dx is written,
-// because dx may overwrite dy.
-inline void run_affine_gradients(const Binding& b, const CentredBackward& args,
-                                 const GroupSizes& s) {
-  const auto fine = workspace(b, args.sizes.rows);
-  with_row<1>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
-    launch(refine_means<R>, grid_of_rows(row, args.sizes.rows), args.x, args.mean, args.sizes,
-           fine);
-  });
-  const ColumnSizes columns = affine_columns(s);
-  column_sums(columns, AffineTerms(args, fine, s),
-              workspace<double>(b, partial_sums(columns, AffineTerms::kSums), fine_bytes(s)),
-              StoreSums<2>{{output(b.outputs[AffineGradient::kDgain]),
-                            output(b.outputs[AffineGradient::kDbias])}});
-}
+// because dx may overwrite dy. Its kernels are compiled once, in layer_norm.cu.
+void run_affine_gradients(const Binding& b, const CentredBackward& args, const GroupSizes& s);
 
 // Runs the backward of a node with the places CentredAffineBackwardInput and AffineGradient.
 template <bool kIsImage>
@@ -129,14 +86,22 @@ void run_affine_backward(const Binding& b, const GroupSizes& s, const NormStatis
   const Result dx(b.outputs[Out::kDx]);
   const auto dgain = output(b.outputs[Out::kDgain]), dbias = output(b.outputs[Out::kDbias]);
   const bool has_parameters = dgain || dbias;
-  if (has_parameters && can_sweep(s)) {
-    return run_sweep<true>(b, {x, dy, gain, mean, rstd, dx, dgain, dbias}, s,
-                           device_statistic(statistic));
+  if constexpr (!kIsImage) {
+    if (has_parameters && can_sweep(s)) {
+      return run_sweep<true>(b, {x, dy, gain, mean, rstd, dx, dgain, dbias}, s,
+                             device_statistic(statistic));
+    }
   }
   const RowSizes rows{s.samples * s.groups, s.width()};
   const CentredBackward args{x, dy, mean, rstd, dx, rows, device_statistic(statistic)};
   if (has_parameters) run_affine_gradients(b, args, s);
   run_centred_backward(args, TimesGain<kIsImage>{{gain, {}, s}});
 }
+
+// The two for rows with one gain and one bias for every element: layer norm, and group norm where a
+// channel has a single element. Their kernels are compiled once, in layer_norm.cu.
+void run_affine_rows(const Binding& b, const GroupSizes& s, const NormStatistic& statistic);
+void run_affine_rows_backward(const Binding& b, const GroupSizes& s,
+                              const NormStatistic& statistic);
 
 }  // namespace keel::cuda

@@ -16,7 +16,7 @@ Prepared prepare_group_norm(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormAttrs>();
   const GroupSizes sizes = group_sizes(context.input(In::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) {
-    const auto run = sizes.inner > 1 ? run_affine_forward<true> : run_affine_forward<false>;
+    const auto run = sizes.inner > 1 ? run_affine_forward<true> : run_affine_rows;
     run(b, sizes, attrs.statistic());
   });
 }
@@ -26,7 +26,7 @@ Prepared prepare_group_norm_backward(const NodeContext& context) {
   const GroupSizes sizes = group_sizes(context.input(BackIn::kX).shape, attrs.groups);
   return kernel_of(
       [=](const Binding& b) {
-        const auto run = sizes.inner > 1 ? run_affine_backward<true> : run_affine_backward<false>;
+        const auto run = sizes.inner > 1 ? run_affine_backward<true> : run_affine_rows_backward;
         run(b, sizes, attrs.statistic());
       },
       affine_workspace(sizes));

@@ -1,0 +1,64 @@
+// Which signals the threads that share blocks take.
+#include "backends/onednn/threads.h"
+
+#include <doctest/doctest.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+namespace keel::onednn {
+namespace {
+
+bool takes(int signal) {
+  sigset_t blocked;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  return sigismember(&blocked, signal) == 0;
+}
+
+// What the threads that share blocks take of signals, of this thread and of the others.
+struct Taken {
+  std::atomic<int> others = 0, by_others = 0, faults_by_others = 0;
+  std::atomic<bool> by_caller = false;
+};
+
+// Shares blocks until another thread has had one.
+void share_blocks(Taken& taken) {
+  const std::thread::id caller = std::this_thread::get_id();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (taken.others == 0 && std::chrono::steady_clock::now() < end) {
+    parallel_blocks(64, [&](std::int64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (std::this_thread::get_id() == caller) {
+        taken.by_caller = takes(SIGTERM);
+        return;
+      }
+      ++taken.others;
+      if (takes(SIGINT) || takes(SIGTERM) || takes(SIGHUP) || takes(SIGALRM)) ++taken.by_others;
+      if (takes(SIGSEGV) && takes(SIGFPE)) ++taken.faults_by_others;
+    });
+  }
+}
+
+void check_signals(const std::function<void(const std::function<void()>&)>& enter) {
+  Taken taken;
+  enter([&] { share_blocks(taken); });
+  CHECK(taken.others > 0);
+  CHECK(taken.by_others == 0);
+  CHECK(taken.faults_by_others == taken.others);
+  CHECK(taken.by_caller);
+}
+
+}  // namespace
+
+// A handler on a thread inside a product of oneDNN would write over the heap (see SignalGuard).
+TEST_CASE("onednn threads: workers take no signals but faults of their own") {
+  Threads threads(3);
+  check_signals([&](const auto& body) { threads.enter(body); });
+  check_signals([&](const auto& body) { threads.enter([&] { at_primitive_concurrency(body); }); });
+}
+
+}  // namespace keel::onednn
