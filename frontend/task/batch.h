@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/core/tensor.h"
@@ -71,6 +72,15 @@ class Decoder {
   virtual std::vector<std::vector<RankedAnswer>> ranked(std::int64_t /*most*/) const { return {}; }
   // After the search: further facts about the answers, as names and texts for people.
   virtual std::vector<std::pair<std::string, std::string>> details() const { return {}; }
+
+  // Several processes can share a search out. Before the first next(): from now on this decoder
+  // looks for part `part` of `parts` of the answers, and finds for it to the bit what it would have
+  // found alone. Returns false, and changes nothing, if the search cannot be shared out.
+  virtual bool take_part(std::int64_t /*part*/, std::int64_t /*parts*/) { return false; }
+  // After the search of a part: what it found, and the taking of what another part has found. When
+  // every part has been taken, the functions above give the answers of the whole.
+  virtual std::string found() const { return {}; }
+  virtual void take_found(std::string_view /*bytes*/) {}
 };
 
 // Rows, or parts of rows, that a stream never gives.

@@ -207,6 +207,19 @@ Decoded Evaluator::decode_with(task::Decoder& decoder, const std::function<bool(
   return {decoder.size(), std::chrono::duration<double>(Clock::now() - start).count()};
 }
 
+// The seconds are those of the slowest rank.
+Decoded Evaluator::search(task::Decoder& decoder) {
+  const bool is_shared = ranks_ && decoder.take_part(ranks_->rank(), ranks_->size());
+  Decoded decoded = decode_with(decoder);
+  if (!is_shared) return decoded;
+  for (const std::string& found : gathered(*ranks_, decoder.found())) decoder.take_found(found);
+  const double own = decoded.seconds;
+  for (const double seconds : gathered(*ranks_, std::span(&own, 1))) {
+    decoded.seconds = std::max(decoded.seconds, seconds);
+  }
+  return decoded;
+}
+
 void Evaluator::share(Communicator& ranks) {
   const Graph graph = build_evaluate(job_, job_.network().sizes(1));
   // What a batch leaves to the next, and what a scorer counts over all, is with one process.
@@ -246,7 +259,7 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Sc
   Known known{sums, total.items, {}, {}};
   if (scorer) known.scores = scorer->scores();
   if (decoder) {
-    total.decoded = decode_with(*decoder);
+    total.decoded = search(*decoder);
     known.ratios = decoder->ratios();
   }
   for (const task::MetricInfo& info : infos) total.metrics.push_back(measured(info, known));

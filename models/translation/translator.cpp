@@ -1,6 +1,7 @@
 #include "models/translation/translator.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "frontend/data/token_batches.h"
 #include "frontend/text/bleu.h"
@@ -69,27 +70,55 @@ void Translator::end_group() {
   group_.slots.clear();
 }
 
-// The sentences that follow, as long as they fall into the bucket of the first. How many there may
-// be depends on the bucket alone, and so does the program.
+bool Translator::take_part(std::int64_t part, std::int64_t parts) {
+  part_ = part;
+  parts_ = parts;
+  return true;
+}
+
+std::int64_t Translator::bucket(std::size_t sentence) const {
+  return data::bucket_of(std::ssize(sources_[sentence]), kMultiple);
+}
+
+// How many sentences there may be depends on the bucket alone, and so does the program.
+std::int64_t Translator::most_of_group(std::int64_t bucket) const {
+  const std::int64_t rows = std::min(kPositions / bucket, options_.most_rows);
+  return std::max<std::int64_t>(1, rows / options_.beam.beam);
+}
+
+// The sentences that follow, as long as they fall into the bucket of the first.
+std::size_t Translator::end_of_group(std::size_t begin) const {
+  const std::int64_t shared = bucket(order_[begin]);
+  const std::size_t most = begin + std::size_t(most_of_group(shared));
+  std::size_t end = begin;
+  while (end < std::min(most, order_.size()) && bucket(order_[end]) == shared) ++end;
+  return end;
+}
+
+void Translator::skip_other_parts() {
+  while (begun_ < order_.size() && groups_ % parts_ != part_) {
+    begun_ = end_of_group(begun_);
+    ++groups_;
+  }
+}
+
 void Translator::begin_group() {
-  const auto bucket = [this](std::size_t i) {
-    return data::bucket_of(std::ssize(sources_[i]), kMultiple);
-  };
   group_.beam = options_.beam.beam;
   group_.source_length = bucket(order_[begun_]);
-  const std::int64_t rows = std::min(kPositions / group_.source_length, options_.most_rows);
-  group_.sentences = std::max<std::int64_t>(1, rows / group_.beam);
-  while (begun_ < order_.size() && std::ssize(group_.slots) < group_.sentences &&
-         bucket(order_[begun_]) == group_.source_length) {
-    const std::size_t sentence = order_[begun_++];
+  group_.sentences = most_of_group(group_.source_length);
+  for (const std::size_t end = end_of_group(begun_); begun_ < end; ++begun_) {
+    const std::size_t sentence = order_[begun_];
+    searched_.push_back(sentence);
     group_.slots.push_back({sentence, sources_[sentence],
                             BeamSearch(options_.beam, std::size_t(task_.first) - 1 + sentence)});
   }
+  ++groups_;
 }
 
 const task::Batch* Translator::next() {
   if (!group_.slots.empty() && group_.is_done()) end_group();
   if (group_.slots.empty()) {
+    skip_other_parts();
     if (begun_ == order_.size()) return nullptr;
     begin_group();
     asks_ = false;
@@ -97,6 +126,31 @@ const task::Batch* Translator::next() {
   }
   asks_ = true;
   return &batches_->step(group_);
+}
+
+// CBOR: numbers keep all of their bits.
+std::string Translator::found() const {
+  nlohmann::json all = nlohmann::json::array();
+  for (const std::size_t sentence : searched_) {
+    nlohmann::json answers = nlohmann::json::array();
+    for (const task::RankedAnswer& a : found_[sentence]) {
+      answers.push_back({a.text, a.score, a.log_probability});
+    }
+    all.push_back({sentence, std::move(answers)});
+  }
+  std::string bytes;
+  nlohmann::json::to_cbor(all, bytes);
+  return bytes;
+}
+
+void Translator::take_found(std::string_view bytes) {
+  for (const nlohmann::json& of_sentence : nlohmann::json::from_cbor(bytes)) {
+    std::vector<task::RankedAnswer>& answers = found_.at(of_sentence.at(0).get<std::size_t>());
+    answers.clear();
+    for (const nlohmann::json& a : of_sentence.at(1)) {
+      answers.push_back({a.at(0), a.at(1), a.at(2)});
+    }
+  }
 }
 
 void Translator::take(const std::map<std::string, Tensor>& predictions) {

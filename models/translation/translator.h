@@ -29,8 +29,7 @@ struct TranslationTask {
 
 struct SearchOptions {
   BeamOptions beam = {};
-  std::int64_t most_rows =
-      256;                 // hypotheses of a batch, except for those of one sentence
+  std::int64_t most_rows = 256;  // hypotheses of a batch, except for those of one sentence
   bool recompute = false;  // all positions at every step (whole_batches), or only the last one
 };
 
@@ -58,9 +57,19 @@ class Translator final : public task::Decoder {
   // sub-words may be the same words.
   std::vector<std::vector<task::RankedAnswer>> ranked(std::int64_t most) const override;
   std::vector<std::pair<std::string, std::string>> details() const override;
+  // Every group of sentences that share batches belongs to one part.
+  bool take_part(std::int64_t part, std::int64_t parts) override;
+  std::string found() const override;
+  void take_found(std::string_view bytes) override;
 
  private:
   std::vector<std::string> raw_references() const;
+  std::int64_t bucket(std::size_t sentence) const;
+  std::int64_t most_of_group(std::int64_t bucket) const;
+  // The end of the group of sentences that begins at this place of the order.
+  std::size_t end_of_group(std::size_t begin) const;
+  // Goes on to the next group of this part.
+  void skip_other_parts();
   void begin_group();
   void end_group();
   std::vector<task::RankedAnswer> ranked_of(const BeamSearch& search) const;
@@ -71,6 +80,9 @@ class Translator final : public task::Decoder {
   std::vector<std::vector<std::int32_t>> sources_;  // in numbers
   std::vector<std::size_t> order_;                  // of those that are not empty
   std::size_t begun_ = 0;                           // of the order
+  std::int64_t part_ = 0, parts_ = 1;               // of the groups: every parts_-th is this one's
+  std::int64_t groups_ = 0;                         // that were begun or skipped
+  std::vector<std::size_t> searched_;               // sentences of this part
   SearchGroup group_;
   bool asks_ = false;  // whether the batch at hand asks for symbols
   std::vector<std::vector<task::RankedAnswer>> found_;  // of every sentence, the best first

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 
 #include "frontend/train/run_state.h"
@@ -79,6 +80,29 @@ TEST_CASE("translation search: what is kept gives the bits of what is computed a
       options.recompute = true;
       check_equal(kept, run.search(lines, options));
     }
+  }
+}
+
+TEST_CASE("translation search: parts of it find together, to the bit, what one search finds") {
+  TranslationRun run({"model.dropout=0"});
+  run.learn(8, 15);
+  const Lines lines = mixed_lines(run);
+  // Groups of one or two sentences.
+  const SearchOptions options{.beam = {.beam = 3, .longest = 20}, .most_rows = 6};
+  const Ranked whole = run.search(lines, options);
+  train::Evaluator evaluator(*run.backend, run.variables, run.job);
+  for (const std::int64_t parts : {2, 3, 7, 40}) {
+    CAPTURE(parts);
+    std::vector<std::unique_ptr<Translator>> searches;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      searches.push_back(
+          std::make_unique<Translator>(TranslationTask{run.data.subwords, lines}, options));
+      REQUIRE(searches.back()->take_part(part, parts));
+      evaluator.decode(*searches.back());
+    }
+    CHECK(searches[0]->answers() != searches[1]->answers());
+    for (const auto& other : searches) searches[1]->take_found(other->found());
+    check_equal(searches[1]->ranked(3), whole);
   }
 }
 
