@@ -68,7 +68,8 @@ report::ComparedCell compared_cell(const Plan& plan, const ReproduceArgs& args,
 // How the recipes of this name stand to the paper's.
 std::string recipe_text(const std::string& name) {
   if (name == "paper") return "paper";
-  return name + (name == "short" ? ", the paper's with fewer epochs"
+  if (name == "release") return "release, as the authors' program trains";
+  return name + (name == "short" ? ", the paper's with fewer epochs or a smaller network"
                                  : ", which is smaller than the paper's");
 }
 

@@ -97,7 +97,7 @@ report::Settings settings_of(const train::Config& config, const RunArgs& run) {
 Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
                  const study::PaperRow& row, std::int64_t seed) {
   RunArgs run = arguments_of(args, column);
-  run.norm = norm_spec(row, column);
+  run.norm = norm_spec(row, column, args.run.recipe);
   if (const auto own = row.settings.find(column.name); own != row.settings.end()) {
     run.sets.insert(run.sets.begin(), own->second.begin(), own->second.end());
   }

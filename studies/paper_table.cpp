@@ -106,7 +106,13 @@ std::vector<PaperTable> tables_of(const Json& file) {
   for (const Json& row : file.value("row", Json::array())) rows.push_back(row_of(row));
   for (const PaperRow& row : rows) {
     for (const auto& [column, value] : row.values) named(columns, &PaperColumn::name, column);
-    for (const auto& [column, value] : row.options) named(columns, &PaperColumn::name, column);
+    for (const auto& [key, value] : row.options) {
+      const std::size_t slash = key.find('/');
+      const PaperColumn column = named(columns, &PaperColumn::name, key.substr(0, slash));
+      check(slash == std::string::npos || column.recipes.contains(key.substr(slash + 1)),
+            ErrorKind::kInternal, "options: expected a column and one of its recipes, got '{}'",
+            key);
+    }
     for (const auto& [column, value] : row.settings) named(columns, &PaperColumn::name, column);
   }
   std::vector<PaperTable> tables;
@@ -118,8 +124,9 @@ std::vector<PaperTable> tables_of(const Json& file) {
 
 }  // namespace
 
-std::string norm_spec(const PaperRow& row, const PaperColumn& column) {
-  const auto options = row.options.find(column.name);
+std::string norm_spec(const PaperRow& row, const PaperColumn& column, const std::string& recipe) {
+  auto options = row.options.find(column.name + "/" + recipe);
+  if (options == row.options.end()) options = row.options.find(column.name);
   if (options == row.options.end()) return row.norm;
   return fmt::format("{}{{{}}}", row.norm, options->second);
 }

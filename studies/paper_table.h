@@ -27,9 +27,11 @@ struct PaperColumn {
 };
 
 struct PaperRow {
-  std::string norm;                            // "adanorm"
-  std::map<std::string, std::string> values;   // by column, as printed; none: not reported
-  std::map<std::string, std::string> options;  // of the norm, by column: "C=0.3"
+  std::string norm;                           // "adanorm"
+  std::map<std::string, std::string> values;  // by column, as printed; none: not reported
+  // Options of the norm. The key names a column, "rt", or a column and a recipe, "ptb/short", which
+  // goes first.
+  std::map<std::string, std::string> options;
   // More settings of the training, by column: "model.final_norm=powernorm{warmup=1000}".
   std::map<std::string, std::vector<std::string>> settings = {};
 };
@@ -48,8 +50,9 @@ struct PaperTable {
   std::vector<PaperDifference> differences = {};  // shown after the rows
 };
 
-// "adanorm{C=0.3}": the norm of a row in a column.
-std::string norm_spec(const PaperRow& row, const PaperColumn& column);
+// "adanorm{C=0.3}": the norm of a row in a column, for this of the column's recipes.
+std::string norm_spec(const PaperRow& row, const PaperColumn& column,
+                      const std::string& recipe = "paper");
 
 // The tables of one file. Throws Error{kInternal} naming `where` for invalid contents.
 std::vector<PaperTable> read_paper_tables(std::string_view toml, const std::string& where);

@@ -143,10 +143,11 @@ class Plan {
     y_ = make_layout({m, n, batch, m * n});
   }
 
-  static Owned<cublasLtMatmulDesc_t> make_description() {
+  // Factors of bf16 have fewer bits than tf32.
+  static Owned<cublasLtMatmulDesc_t> make_description(bool is_narrow) {
     cublasLtMatmulDesc_t made = nullptr;
-    const auto compute =
-        current_device().tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const bool rounds = current_device().tf32() && !is_narrow;
+    const auto compute = rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     KEEL_CUBLAS(cublasLtMatmulDescCreate(&made, compute, CUDA_R_32F));
     return {made, cublasLtMatmulDescDestroy};
   }
@@ -194,7 +195,7 @@ class Plan {
 
   Product product_;
   MatmulSizes sizes_;
-  Owned<cublasLtMatmulDesc_t> description_ = make_description();
+  Owned<cublasLtMatmulDesc_t> description_ = make_description(product_.is_narrow);
   Layout a_{nullptr, cublasLtMatrixLayoutDestroy}, b_{nullptr, cublasLtMatrixLayoutDestroy},
       y_{nullptr, cublasLtMatrixLayoutDestroy};
   cublasLtMatmulAlgo_t algorithm_{};

@@ -118,14 +118,28 @@ struct Graph {
   cudaGraphExec_t exec = nullptr;
 };
 
-// What the next node that is captured waits for.
+// What the next node that is captured waits for. Since CUDA 13 the functions take data of edges as
+// well, of which there are none here.
 std::vector<cudaGraphNode_t> captured_last(cudaStream_t stream) {
   cudaStreamCaptureStatus status{};
   const cudaGraphNode_t* nodes = nullptr;
   std::size_t count = 0;
+#if CUDART_VERSION >= 13000
   KEEL_CUDA_CALL(
       cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, nullptr, &count));
+#else
+  KEEL_CUDA_CALL(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &count));
+#endif
   return {nodes, nodes + count};
+}
+void make_wait(cudaStream_t stream, std::vector<cudaGraphNode_t>& nodes) {
+  constexpr unsigned kInstead = cudaStreamSetCaptureDependencies;
+#if CUDART_VERSION >= 13000
+  KEEL_CUDA_CALL(
+      cudaStreamUpdateCaptureDependencies(stream, nodes.data(), nullptr, nodes.size(), kInstead));
+#else
+  KEEL_CUDA_CALL(cudaStreamUpdateCaptureDependencies(stream, nodes.data(), nodes.size(), kInstead));
+#endif
 }
 
 // Captures the kernels in their order; in the graph each waits for those that `after` names.
@@ -141,8 +155,7 @@ void capture_kernels(std::span<const Kernel> kernels, const Dependencies& after,
     std::ranges::sort(waits_for);
     const auto repeated = std::ranges::unique(waits_for);
     waits_for.erase(repeated.begin(), repeated.end());
-    KEEL_CUDA_CALL(cudaStreamUpdateCaptureDependencies(
-        stream, waits_for.data(), nullptr, waits_for.size(), cudaStreamSetCaptureDependencies));
+    make_wait(stream, waits_for);
     kernels[k]();
     last[k] = captured_last(stream);
   }

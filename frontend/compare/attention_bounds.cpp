@@ -36,7 +36,7 @@ class HeadBounds {
     for (std::int64_t i = 0; i < sizes_.queries; ++i) {
       take_query(i);
       const QuerySums sums = sums_of(i);
-      FeatureSums y(sizes_.width);
+      FeatureSums y(sizes_.width, is_narrow_);
       for (std::int64_t j = 0; j < sizes_.keys; ++j) {
         if (!sees(i, j)) continue;
         const Err p = kept_exp(i, j, sums);
@@ -49,7 +49,8 @@ class HeadBounds {
   }
 
   void backward() {
-    std::vector<FeatureSums> dk(std::size_t(sizes_.keys), FeatureSums(sizes_.width)), dv = dk;
+    std::vector<FeatureSums> dk(std::size_t(sizes_.keys), FeatureSums(sizes_.width, is_narrow_)),
+        dv = dk;
     for (std::int64_t i = 0; i < sizes_.queries; ++i) {
       take_query(i);
       backward_of(i, dk, dv);
@@ -175,7 +176,7 @@ class HeadBounds {
     const std::vector<double> gradient_of_y = gradient(i);
     const double* dy = gradient_of_y.data();
     const Err delta = dot(dy, in(In::kY, sizes_.queries, i));
-    FeatureSums dq(sizes_.width);
+    FeatureSums dq(sizes_.width, is_narrow_);
     for (std::int64_t j = 0; j < sizes_.keys; ++j) {
       if (!sees(i, j)) continue;
       const double p = std::exp(score(j) - lse), kept = keep(i, j);

@@ -41,7 +41,7 @@ class RelativeHeadBounds {
     for (std::int64_t i = 0; i < sizes_.queries; ++i) {
       take_query(i);
       const QuerySums sums = sums_of(i);
-      FeatureSums y(sizes_.width);
+      FeatureSums y(sizes_.width, is_narrow_);
       for (std::int64_t j = first(i); j <= last(i); ++j) {
         const Err p = exp_of(j, sums);
         y.add(p.value, p.error + p.value * (sums.relative + 6 * kEps), in(RelativeIn::kV, j));
@@ -55,7 +55,8 @@ class RelativeHeadBounds {
   // The sums of dp go on from row to row.
   void backward(std::vector<FeatureSums>& dp) {
     using Out = RelativeAttentionGradient;
-    std::vector<FeatureSums> dk(std::size_t(sizes_.keys), FeatureSums(sizes_.width)), dv = dk;
+    std::vector<FeatureSums> dk(std::size_t(sizes_.keys), FeatureSums(sizes_.width, is_narrow_)),
+        dv = dk;
     for (std::int64_t i = 0; i < sizes_.queries; ++i) {
       take_query(i);
       backward_of(i, {dk, dv, dp});
@@ -183,7 +184,7 @@ class RelativeHeadBounds {
     if (is_narrow_) std::ranges::transform(factors, factors.begin(), rounded_to_bf16);
     const double* const dy = factors.data();
     const Err delta = dot(dy, in(RelativeIn::kY, i));
-    FeatureSums dqk(sizes_.width), dqp(sizes_.width);
+    FeatureSums dqk(sizes_.width, is_narrow_), dqp(sizes_.width, is_narrow_);
     for (std::int64_t j = first(i); j <= last(i); ++j) {
       const double s = score(j).value, p = std::exp(s - lse);
       const double of_p =
@@ -233,9 +234,11 @@ void relative_attention(const JudgedNode& n, NodeBounds& bounds) {
 void relative_attention_backward(const JudgedNode& n, NodeBounds& bounds) {
   const RelativeSizes sizes = relative_sizes_of(n);
   const double scale = relative_scale(n.attrs<RelativeAttentionAttrs>(), sizes.width);
+  const bool is_narrow = n.graph.type(n.node().inputs[RelativeIn::kQk]).dtype == DType::kBF16;
   double* const dp = bounds[RelativeAttentionGradient::kDp].as<double>().data();
   for (std::int64_t head = 0; head < sizes.heads; ++head) {
-    std::vector<FeatureSums> sums(std::size_t(sizes.distances), FeatureSums(sizes.width));
+    std::vector<FeatureSums> sums(std::size_t(sizes.distances),
+                                  FeatureSums(sizes.width, is_narrow));
     for (std::int64_t row = 0; row < sizes.batch; ++row) {
       RelativeHeadBounds(n, bounds, row, head).backward(sums);
     }

@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "src/core/tensor.h"
@@ -48,6 +47,12 @@ struct RankedAnswer {
   double log_probability = 0;  // the network's, of the answer as a whole
 };
 
+// All answers that a part of a shared search found to question `question`, the best first.
+struct FoundAnswers {
+  std::int64_t question = 0;
+  std::vector<RankedAnswer> answers = {};
+};
+
 // A Decoder runs an iterative search, for instance for a sentence's tree, its translation or an
 // answer. Each batch that it asks for depends on the network's predictions for earlier ones; the
 // caller runs the network.
@@ -79,8 +84,8 @@ class Decoder {
   virtual bool take_part(std::int64_t /*part*/, std::int64_t /*parts*/) { return false; }
   // After the search of a part: what it found, and the taking of what another part has found. When
   // every part has been taken, the functions above give the answers of the whole.
-  virtual std::string found() const { return {}; }
-  virtual void take_found(std::string_view /*bytes*/) {}
+  virtual std::vector<FoundAnswers> found() const { return {}; }
+  virtual void take_found(const FoundAnswers& /*answers*/) {}
 };
 
 // Rows, or parts of rows, that a stream never gives.

@@ -9,6 +9,7 @@
 
 #include "frontend/train/step_graph.h"
 #include "src/ops/elementwise.h"
+#include "src/ops/linear_cross_entropy.h"
 #include "src/ops/matmul.h"
 #include "src/passes/narrow_products.h"
 #include "src/runtime/program.h"
@@ -77,7 +78,9 @@ double seconds_of_products(Backend& backend, const Graph& graph, KeptTimes& kept
   double seconds = 0;
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
-    if (node.kind != NodeKind::kOp || factors_of(node).empty()) continue;
+    // In float32 the loss over words may be one node with its backward.
+    const bool multiplies = !factors_of(node).empty() || node.op == &kLinearCrossEntropyStep;
+    if (node.kind != NodeKind::kOp || !multiplies) continue;
     seconds += kept.of(kind_of(graph, node),
                        [&] { return seconds_or_never(backend, alone(graph, node)); });
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "frontend/train/row_ledger.h"
 #include "frontend/train/step_graph.h"
@@ -75,6 +76,31 @@ void take_of_first(Communicator& ranks, Evaluation& evaluation) {
   for (const double* place : places) mine.push_back(*place);
   const std::vector<double> all = gathered(ranks, mine);
   for (std::size_t i = 0; i < places.size(); ++i) *places[i] = all[i];
+}
+
+// CBOR: numbers keep all of their bits, and texts may be of any bytes.
+std::string bytes_of(const std::vector<task::FoundAnswers>& found) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const task::FoundAnswers& of : found) {
+    nlohmann::json answers = nlohmann::json::array();
+    for (const task::RankedAnswer& a : of.answers) {
+      answers.push_back({a.text, a.score, a.log_probability});
+    }
+    all.push_back({of.question, std::move(answers)});
+  }
+  std::string bytes;
+  nlohmann::json::to_cbor(all, bytes);
+  return bytes;
+}
+std::vector<task::FoundAnswers> found_in(std::string_view bytes) {
+  std::vector<task::FoundAnswers> found;
+  for (const nlohmann::json& of : nlohmann::json::from_cbor(bytes)) {
+    found.push_back({of.at(0)});
+    for (const nlohmann::json& a : of.at(1)) {
+      found.back().answers.push_back({a.at(0), a.at(1), a.at(2)});
+    }
+  }
+  return found;
 }
 
 // What is known of a split when all batches have been run.
@@ -212,7 +238,9 @@ Decoded Evaluator::search(task::Decoder& decoder) {
   const bool is_shared = ranks_ && decoder.take_part(ranks_->rank(), ranks_->size());
   Decoded decoded = decode_with(decoder);
   if (!is_shared) return decoded;
-  for (const std::string& found : gathered(*ranks_, decoder.found())) decoder.take_found(found);
+  for (const std::string& bytes : gathered(*ranks_, bytes_of(decoder.found()))) {
+    for (const task::FoundAnswers& found : found_in(bytes)) decoder.take_found(found);
+  }
   const double own = decoded.seconds;
   for (const double seconds : gathered(*ranks_, std::span(&own, 1))) {
     decoded.seconds = std::max(decoded.seconds, seconds);

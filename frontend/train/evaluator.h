@@ -51,8 +51,8 @@ class Evaluator {
 
   // From now on the batches of an evaluation are shared out over these ranks, which all call run().
   // The sums are added up in the order of batches, so that the numbers are those of one process. A
-  // network whose batches go on from each other, or that has a scorer, stays with each rank; so does
-  // a search that its decoder cannot share out. All ranks get the numbers of rank 0.
+  // network whose batches go on from each other, or that has a scorer, stays with each rank; so
+  // does a search that its decoder cannot share out. All ranks get the numbers of rank 0.
   void share(Communicator& ranks);
 
   // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.

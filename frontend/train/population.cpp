@@ -124,6 +124,10 @@ class PopulationPass {
     const task::Inputs inputs = add_inputs(g, job_.network(), sizes);
     g.mark_output("loss", job_.network().build(net, inputs).loss_sum);
     refuse_running_norms(g);
+    check(g.leaves(NodeKind::kCarry).empty(), ErrorKind::kUsage,
+          "population statistics: expected batches that do not go on from each other; those of {} "
+          "carry a state",
+          job_.task().name());
     const std::vector<Application> applications = applications_of(g);
     check(!applications.empty(), ErrorKind::kUsage,
           "population statistics: expected a norm over the batch, such as batchnorm; {} has none",

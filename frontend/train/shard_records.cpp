@@ -1,6 +1,7 @@
 #include "frontend/train/shard_records.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "src/runtime/shard_tree.h"
@@ -71,7 +72,8 @@ std::vector<double> ShardRecords::whole() const {
     if (record.with_rows == 0) continue;
     if (whole.empty()) whole = record.whole;
     for (std::size_t i = 0; i < whole_; ++i) {
-      if (!(whole[i] >= record.whole[i])) whole[i] = record.whole[i];  // NaN stays seen
+      // A NaN of either stays.
+      if (!(whole[i] >= record.whole[i]) && !std::isnan(whole[i])) whole[i] = record.whole[i];
     }
   }
   return whole;

@@ -13,8 +13,11 @@ constexpr std::string_view kNext = "next";
 }  // namespace
 
 void CharLmOptions::validate() const {
-  const bool is_batch_norm = nn::Norm::parse(norm).is_batch_type();
-  check(!pre_norm || memory == 0 || !is_batch_norm, ErrorKind::kUsage,
+  const nn::Norm normed = nn::ScaledNorm::parse(norm, scaling).norm();
+  // Its statistics are those of a whole segment, later symbols included.
+  check(normed.name() != "instancenorm", ErrorKind::kUsage,
+        "norm: expected one that does not take statistics over a segment, got '{}'", norm);
+  check(!pre_norm || memory == 0 || !normed.is_batch_type(), ErrorKind::kUsage,
         "norm: with pre_norm and a memory expected a norm of single positions, got '{}', whose "
         "statistics would count the positions of the memory again",
         norm);
@@ -38,7 +41,7 @@ XlOptions CharLmNetwork::xl_options(const nn::Net& net) const {
           .clamp = evaluates ? options_.clamp : 0,
           .dropout = options_.dropout,
           .init_deviation = options_.init_deviation,
-          .norm = nn::Norm::parse(options_.norm),
+          .norm = nn::ScaledNorm::parse(options_.norm, options_.scaling),
           .place = options_.pre_norm ? nn::NormPlace::kPre : nn::NormPlace::kPost};
 }
 

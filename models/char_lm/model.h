@@ -1,14 +1,14 @@
 // Language modelling of bytes by Transformer-XL (Dai et al. 2019; with other norms Xu et al. 2019).
 #pragma once
 
-#include "frontend/nn/norm.h"
+#include "frontend/nn/scaled_norm.h"
 #include "models/char_lm/data.h"
 #include "models/char_lm/network.h"
 
 namespace keel::models {
 
 struct CharLmOptions {
-  std::string norm = "layernorm";
+  std::string norm = "layernorm", scaling = "";
   bool pre_norm = false;
   std::int64_t layers = 12, width = 512, heads = 8, feed_forward = 2048;
   double dropout = 0.1, init_deviation = 0.02, gain_deviation = 0;
@@ -25,6 +25,8 @@ struct CharLmOptions {
     using T = CharLmOptions;
     return std::tuple{
         option("norm", &T::norm, "the norm of every layer's two branches", norm_name()),
+        option("scaling", &T::scaling, "a scaling of rows in front of every norm",
+               nn::scaling_name()),
         option("pre_norm", &T::pre_norm,
                "norms before attention and feed-forward layer, in place of norms after the sums"),
         option("layers", &T::layers, "layers", between(1, 65536)),

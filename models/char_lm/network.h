@@ -1,7 +1,7 @@
 // The layers of Transformer-XL (Dai et al. 2019).
 #pragma once
 
-#include "frontend/nn/norm.h"
+#include "frontend/nn/scaled_norm.h"
 #include "frontend/nn/transformer.h"
 
 namespace keel::models {
@@ -12,7 +12,7 @@ struct XlOptions {
   std::int64_t window = 0;    // keys that a query sees, its own included; 0: all
   std::int64_t clamp = 0;     // distances beyond it count as this one; 0: none do
   double dropout = 0.1, init_deviation = 0.02;
-  nn::Norm norm = nn::Norm::parse("layernorm");
+  nn::ScaledNorm norm = nn::ScaledNorm::parse("layernorm");
   nn::NormPlace place = nn::NormPlace::kPost;
 };
 

@@ -1,7 +1,6 @@
 #include "models/translation/translator.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "frontend/data/token_batches.h"
 #include "frontend/text/bleu.h"
@@ -128,29 +127,14 @@ const task::Batch* Translator::next() {
   return &batches_->step(group_);
 }
 
-// CBOR: numbers keep all of their bits.
-std::string Translator::found() const {
-  nlohmann::json all = nlohmann::json::array();
-  for (const std::size_t sentence : searched_) {
-    nlohmann::json answers = nlohmann::json::array();
-    for (const task::RankedAnswer& a : found_[sentence]) {
-      answers.push_back({a.text, a.score, a.log_probability});
-    }
-    all.push_back({sentence, std::move(answers)});
-  }
-  std::string bytes;
-  nlohmann::json::to_cbor(all, bytes);
-  return bytes;
+std::vector<task::FoundAnswers> Translator::found() const {
+  std::vector<task::FoundAnswers> found;
+  for (const std::size_t i : searched_) found.push_back({std::int64_t(i), found_[i]});
+  return found;
 }
 
-void Translator::take_found(std::string_view bytes) {
-  for (const nlohmann::json& of_sentence : nlohmann::json::from_cbor(bytes)) {
-    std::vector<task::RankedAnswer>& answers = found_.at(of_sentence.at(0).get<std::size_t>());
-    answers.clear();
-    for (const nlohmann::json& a : of_sentence.at(1)) {
-      answers.push_back({a.at(0), a.at(1), a.at(2)});
-    }
-  }
+void Translator::take_found(const task::FoundAnswers& answers) {
+  found_.at(std::size_t(answers.question)) = answers.answers;
 }
 
 void Translator::take(const std::map<std::string, Tensor>& predictions) {

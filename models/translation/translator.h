@@ -59,8 +59,8 @@ class Translator final : public task::Decoder {
   std::vector<std::pair<std::string, std::string>> details() const override;
   // Every group of sentences that share batches belongs to one part.
   bool take_part(std::int64_t part, std::int64_t parts) override;
-  std::string found() const override;
-  void take_found(std::string_view bytes) override;
+  std::vector<task::FoundAnswers> found() const override;
+  void take_found(const task::FoundAnswers& answers) override;
 
  private:
   std::vector<std::string> raw_references() const;

@@ -16,8 +16,9 @@ namespace keel {
 namespace {
 
 // The input of a backward that may be the result of its forward rounded to bf16; -1: none. ReLU's
-// asks for its sign alone. Attention's is the y of sum dy y, one rounding in each of whose terms is
-// no more than those of its factors.
+// asks for its sign alone (a y of at most 2^-134, which is rounded to 0, loses its gradient).
+// Attention's is the y of sum dy y, one rounding in each of whose terms is no more than those of
+// its factors.
 int rounded_result(const Node& node) {
   if (node.op == &elementwise_op(EwCode::kReluBackward)) return 1;
   if (node.op == &kAttentionBackward) return AttentionInput::kY;

@@ -101,7 +101,9 @@ TEST_CASE("translation search: parts of it find together, to the bit, what one s
       evaluator.decode(*searches.back());
     }
     CHECK(searches[0]->answers() != searches[1]->answers());
-    for (const auto& other : searches) searches[1]->take_found(other->found());
+    for (const auto& other : searches) {
+      for (const task::FoundAnswers& of : other->found()) searches[1]->take_found(of);
+    }
     check_equal(searches[1]->ranked(3), whole);
   }
 }

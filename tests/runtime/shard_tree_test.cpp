@@ -117,6 +117,33 @@ TEST_CASE("rank sum: any number of ranks gives the bits of the tree, whatever th
   }
 }
 
+// 25 MiB are added up at a time.
+TEST_CASE("rank sum: so it is of more values than travel at once") {
+  constexpr std::int64_t kShards = 5;
+  constexpr std::size_t kWidth = (std::size_t{25} << 20) / sizeof(float) + 13;
+  const auto term = [](std::int64_t shard, std::size_t i) {
+    return float(i % 1021) + 0x1p-7f * float(shard + 1) * float(i % 31);
+  };
+  test::run_ranks(3, [&](Communicator& all) {
+    RankSum<float> sum(all, kShards, Reduction::kFixed);
+    const ShardRange own = shards_of_rank(kShards, all.rank(), all.size());
+    for (std::int64_t s = own.first; s < own.end; ++s) {
+      std::vector<float> values(kWidth);
+      for (std::size_t i = 0; i < kWidth; ++i) values[i] = term(s, i);
+      sum.add(values);
+    }
+    const std::span<const float> total = sum.total();
+    check(total.size() == kWidth, ErrorKind::kCheckFailed, "{} values", total.size());
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      std::vector<float> terms;
+      for (std::int64_t s = 0; s < kShards; ++s) terms.push_back(term(s, i));
+      const float expected = tree_by_definition(terms);
+      check(total[i] == expected, ErrorKind::kCheckFailed, "value {} is {}, expected {}", i,
+            total[i], expected);
+    }
+  });
+}
+
 TEST_CASE("rank sum: fast gives one process the same bits, and several about the same sum") {
   CHECK(total_of(12, 5, 1, Reduction::kFast) == total_of(12, 5, 1));
   const std::vector<float> fast = total_of(12, 40, 5, Reduction::kFast);

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "backends/cuda/emulator/simt.h"
@@ -51,11 +52,14 @@ void expect_aligned(const void* data, std::int64_t alignment, const char* what) 
         alignment);
 }
 
+constexpr std::int64_t kWorkspace = 512;  // bytes, which hold nothing of use afterwards
+
 void multiply(const Product& product, bool tf32, const ProductData& data) {
   expect_aligned(data.a, product.alignment, "first factor");
   expect_aligned(data.b, product.alignment, "second factor");
   expect_aligned(data.y, product.alignment, "result");
   expect_aligned(data.workspace, kAlignment, "workspace");
+  std::memset(data.workspace, 0xFF, kWorkspace);  // NaN, for whoever has it overlap
   const auto [batch, m, k, n, shared_b] = product.sizes;
   std::vector<double> sums(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < batch; ++i) {
@@ -78,8 +82,9 @@ void multiply(const Product& product, bool tf32, const ProductData& data) {
 
 ProductPlan plan_product(const Product& product) {
   return {[product, tf32 = current_device().tf32()](const ProductData& data) {
-    simt::enqueue([=] { multiply(product, tf32, data); });
-  }};
+            simt::enqueue([=] { multiply(product, tf32, data); });
+          },
+          kWorkspace};
 }
 
 }  // namespace keel::cuda

@@ -19,6 +19,7 @@ inline ColumnSizes expect_columns(const InferContext& c, int mask) {
            x.text());
   const ColumnSizes sizes = column_sizes(x);
   c.expect(sizes.count() >= 1, "x", "at least one element a feature", x.text());
+  c.expect(sizes.channels >= 1, "x", "at least one feature", x.text());
   if (!c.has(mask)) return sizes;
   c.expect(x.rank() == 2, "mask", "none for images", c.shape(mask).text());
   c.expect_shape(mask, "mask", Shape{sizes.outer});

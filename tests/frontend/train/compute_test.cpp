@@ -1,6 +1,7 @@
 // Training with bf16 factors: state, checkpoints and resuming are those of float32; the measured
 // choice between both.
 #include <cstring>
+#include <sstream>
 
 #include "backends/backends.h"
 #include "frontend/io/safetensors.h"
@@ -181,6 +182,25 @@ TEST_CASE("compute: auto measures bf16 for recurrent models, too") {
     CHECK(times.f32 > 0);
     CHECK(std::isfinite(times.bf16));
   }
+}
+
+// In float32 onednn computes the loss over words and its backward as one op.
+TEST_CASE("compute: auto measures the loss over words in both types") {
+  const EachBf16 each;
+  const auto backend = make_backend(default_backend());
+  if (!train::takes_bf16(*backend)) return;
+  const TempDir temp;
+  train::KeptTimes kept(temp / "times", "here");
+  train::Job job = small_job({"train.compute=auto", "train.batch=64"}, "word_lm");
+  train::measure_products(*backend, job, kept);
+  std::map<std::string, int> losses;  // by type
+  std::istringstream lines(read_bytes(temp / "times"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("linear_cross_entropy") == std::string::npos) continue;
+    ++losses[line.find(" f32 ") != std::string::npos ? "f32" : "bf16"];
+  }
+  CHECK(losses["f32"] > 0);
+  CHECK(losses["bf16"] > 0);
 }
 
 TEST_CASE("compute: a step whose type is not settled is not built") {

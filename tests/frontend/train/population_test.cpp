@@ -139,5 +139,12 @@ TEST_CASE("population statistics: norms that train by running statistics are ref
   refused("batchnorm{keep=1}", "fc1/norm/running_mean: expected keep < 1");
 }
 
+// Each batch would have to go on from the one before.
+TEST_CASE("population statistics: of a network that carries a state they are refused") {
+  Loaded net({"model.norm=batchnorm"}, "char_lm");
+  test::check_refused([&] { net.pass(); }, "expected batches that do not go on from each other", "",
+                      ErrorKind::kUsage);
+}
+
 }  // namespace
 }  // namespace keel::train

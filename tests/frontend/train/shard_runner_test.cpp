@@ -103,27 +103,30 @@ TEST_CASE("shards: another number of ranks resumes, and nothing changes") {
   check_same_end(temp / "moved", temp / "straight", 30);
 }
 
-// Two updates of a job on the reference backend, in float64.
+// Some updates of a job on the reference backend, in float64.
 struct ShardTrained {
   reference::ReferenceBackend backend;
   Variables variables{backend, 1};
   OneRank one;
   std::vector<double> losses;
 
-  explicit ShardTrained(const Settings& settings, const char* model = "mnist_mlp") {
+  explicit ShardTrained(const Settings& settings, const char* model = "mnist_mlp",
+                        std::int64_t updates = 2) {
     const Job job = small_job(settings, model);
     const auto rows = job.splits().stream(
         task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .portion = {}});
     const auto steps = make_steps(backend, variables, job, *rows, {one});
-    for (std::int64_t step = 0; step < 2; ++step) {
-      steps->start({.step = step, .epoch = 0, .batch = step * job.train().accumulate});
+    const std::int64_t accumulate = job.train().accumulate, of_epoch = rows->steps(0) / accumulate;
+    for (std::int64_t step = 0; step < updates; ++step) {
+      steps->start({.step = step, .epoch = step / of_epoch, .batch = step % of_epoch * accumulate});
       losses.push_back(steps->next(true)->loss);
     }
   }
 };
 
 void check_close(const ShardTrained& a, const ShardTrained& b, double bound) {
-  for (std::size_t step : {0, 1}) {
+  REQUIRE(a.losses.size() == b.losses.size());
+  for (std::size_t step = 0; step < a.losses.size(); ++step) {
     CHECK(a.losses[step] == doctest::Approx(b.losses[step]).epsilon(1e-12));
   }
   for (const auto& [name, variable] : b.variables.all()) {
@@ -162,9 +165,9 @@ TEST_CASE("shards: micro-batches and shards of them are the pieces of one batch"
 // on the whole batch, which 5 shards cut into pieces of 12 and 13 rows.
 TEST_CASE("shards: a norm over the batch is that of the whole batch") {
   const Settings sgd{"train.optimizer=sgd", "train.lr=0.1", "train.batch=64"};
-  for (const char* norm :
-       {"batchnorm", "batchnorm{unbiased=true}", "batchrenorm{r_max=1.2,d_max=0.3}", "pn_v",
-        "powernorm", "powernorm{mode=paper,warmup=3}", "mabn{m=2,warmup=0}"}) {
+  for (const char* norm : {"batchnorm", "batchnorm{unbiased=true}", "noisybatchnorm",
+                           "batchrenorm{r_max=1.2,d_max=0.3}", "pn_v", "powernorm",
+                           "powernorm{mode=paper,warmup=3}", "mabn{m=2,warmup=0}"}) {
     CAPTURE(norm);
     const Settings with = sgd + Settings{fmt::format("model.norm={}", norm)};
     check_close(ShardTrained(with + Settings{"train.shards=5"}), ShardTrained(with), 1e-9);
@@ -183,6 +186,33 @@ TEST_CASE("shards: so is a norm with a mask, and one of images") {
   const Settings images = sgd + Settings{"model.norm=batchnorm", "train.batch=6"};
   check_close(ShardTrained(images + Settings{"train.shards=8"}, "mnist_cnn"),
               ShardTrained(images, "mnist_cnn"), 1e-9);
+}
+
+// The weights stay as they are, so that an update adds rounding to the states and nothing else: of
+// a sum of 64 rows 64 * 2^-53 of the sum of its terms' sizes, and what divisions by deviations make
+// of it in two layers, a factor below 100. A state takes 1 - keep of it at each update and keeps
+// `keep` of what it had, so 200 updates leave no more than one.
+TEST_CASE("shards: 200 updates leave the states of a norm on the whole batch") {
+  constexpr double kBound = 100 * 64 * 0x1p-53;
+  const Settings still{"train.optimizer=sgd", "train.lr=1e-300", "train.batch=64"};
+  for (const char* norm : {"batchnorm", "batchrenorm{r_max=1.2,d_max=0.3}", "pn_v", "powernorm",
+                           "powernorm{mode=paper,warmup=3}", "mabn{m=2,warmup=0}"}) {
+    CAPTURE(norm);
+    const Settings with = still + Settings{fmt::format("model.norm={}", norm)};
+    check_close(ShardTrained(with + Settings{"train.shards=5"}, "mnist_mlp", 200),
+                ShardTrained(with, "mnist_mlp", 200), kBound);
+  }
+}
+
+TEST_CASE("shards: so they do with masks" * doctest::test_suite("slow")) {
+  constexpr double kBound = 100 * 1024 * 0x1p-53;  // an update has up to 1,024 words
+  const Settings still{"train.optimizer=sgd", "train.lr=1e-300"};
+  for (const char* norm : {"batchnorm", "powernorm"}) {
+    CAPTURE(norm);
+    const Settings with = still + Settings{fmt::format("model.norm={}", norm)};
+    check_close(ShardTrained(with + Settings{"train.shards=5"}, "text_classifier", 200),
+                ShardTrained(with, "text_classifier", 200), kBound);
+  }
 }
 
 // Two shards of equal size: the mean of their means is the batch's.

@@ -264,6 +264,22 @@ TEST_CASE("group_norm: a constant group gives the bias") {
   }
 }
 
+// A value of 0 in such a group would be further from the mean than a float can say.
+TEST_CASE("group_norm: a constant group of large values has finite gradients") {
+  for (const std::string& name : tested_backends()) {
+    CAPTURE(name);
+    for (const Shape& shape : {Shape{1, 4}, Shape{1, 4, 8, 8}, Shape{1, 4, 3, 5}}) {
+      NormData data = make_data(GroupCase{shape, 2});
+      std::ranges::fill(data.x.as<double>(), 1e37);
+      const NormResult got = run_norm(*make_backend(name), group_norm({.groups = 2}), data);
+      for (std::int64_t c = 0; c < 4; ++c) {
+        CHECK(got.gradients[GroupNormGradient::kDgain].at(c) == 0);
+        CHECK(std::isfinite(got.gradients[GroupNormGradient::kDbias].at(c)));
+      }
+    }
+  }
+}
+
 TEST_CASE("group_norm: refusals") {
   const auto refused = [](const std::vector<Shape>& shapes, const GroupNormAttrs& attrs,
                           std::string_view message) {

@@ -203,6 +203,18 @@ TEST_CASE("weight_norm: the same bits for any thread count, and in place" *
   }
 }
 
+TEST_CASE("weight_norm: units without weights have gains without gradients") {
+  for (const std::string& name : tested_backends()) {
+    CAPTURE(name);
+    for (const bool by_column : {false, true}) {
+      const Results got =
+          random_weights(by_column ? Shape{0, 3} : Shape{3, 0}, by_column).run(name);
+      REQUIRE(got.at("dg").elements() == 3);
+      for (std::int64_t i = 0; i < 3; ++i) CHECK(got.at("dg").at(i) == 0);
+    }
+  }
+}
+
 TEST_CASE("weight_norm: refusals") {
   const auto refused = [](const TensorType& v, const TensorType& length,
                           const WeightNormAttrs& attrs, std::string_view message) {

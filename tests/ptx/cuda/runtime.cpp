@@ -159,7 +159,10 @@ KEEL_PTX_API cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) 
 KEEL_PTX_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* status,
                                                   unsigned long long*, cudaGraph_t*,
                                                   const cudaGraphNode_t** nodes,
-                                                  const cudaGraphEdgeData**, std::size_t* count) {
+#if CUDART_VERSION >= 13000
+                                                  const cudaGraphEdgeData**,
+#endif
+                                                  std::size_t* count) {
   static const cudaGraphNode_t none{};
   *status = device().recording ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   *nodes = &none;
@@ -167,8 +170,10 @@ KEEL_PTX_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptur
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t, cudaGraphNode_t*,
-                                                             const cudaGraphEdgeData*, std::size_t,
-                                                             unsigned) {
+#if CUDART_VERSION >= 13000
+                                                             const cudaGraphEdgeData*,
+#endif
+                                                             std::size_t, unsigned) {
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,

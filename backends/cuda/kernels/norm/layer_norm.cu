@@ -42,7 +42,8 @@ struct AffineTerms : PlainSums {
   __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
                              double (&sums)[kSums]) const {
     const std::int64_t row = groups == 1 ? turn.row : turn.row * groups + c.index / channels;
-    const float xhat = Mean{mean[row], fine[row]}.residual(of[0]) * rstd[row];
+    // Of an element that does not exist, 0 less the mean may be too much for a float.
+    const float xhat = turn.exists ? Mean{mean[row], fine[row]}.residual(of[0]) * rstd[row] : 0;
     sums[0] += double(of[1]) * xhat;
     sums[1] += of[1];
   }
