@@ -28,8 +28,8 @@ Answer check_in(const TempDir& temp, const std::string& arguments) {
 
 // A run of `keel bench norms --json` with one row.
 void write_norms(const std::string& path, double forward, double backward,
-                 const std::string& processor = "P") {
-  std::ofstream(path) << R"({"processor": ")" << processor
+                 const std::string& processor = "P", const std::string& type = "f32") {
+  std::ofstream(path) << R"({"processor": ")" << processor << R"(", "compute": ")" << type
                       << R"(", "backends": ["B, 2 threads"], "norms": [{"norm": "layernorm",
       "shape": [8, 16], "threads": 2, "forward": {"ratio": )"
                       << forward << R"(}, "backward": {"ratio": )" << backward << "}}]}";
@@ -60,6 +60,10 @@ TEST_CASE("bench/check: what fell by more than the noise is named" * doctest::te
   CHECK(slow.text.find("backward") == std::string::npos);
   write_norms(temp / "slower.run", 0.9, 0.38);
   CHECK(check_in(temp, "slower.run").text.find("layernorm 8x16 backward: 0.38, was 0.70") !=
+        std::string::npos);
+  // Another type has times of its own.
+  write_norms(temp / "narrow.run", 0.1, 0.1, "P", "bf16");
+  CHECK(check_in(temp, "narrow.run").text.find("none of these measurements is kept") !=
         std::string::npos);
   // The median of several runs counts.
   CHECK(check_in(temp, "same.run slow.run same.run").code == 0);

@@ -1,4 +1,5 @@
 // keel predict, and what keel eval --output writes.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <sstream>
@@ -272,6 +273,23 @@ TEST_CASE("predict: a language model goes on with a prompt, the same on any numb
                 "predict --prompt: expected a model with a memory");
   check_refusal(run_keel({"eval", run.folder, "--set", "model.alphabet=txl"}), 2,
                 "model.alphabet: expected bytes, as in training, got txl");
+}
+
+TEST_CASE("predict: a language model of words goes on, the same on any number of threads" *
+          doctest::test_suite("slow")) {
+  const SmallRun run("word_lm");
+  const auto write = [&](const std::string& threads, const std::string& seed) {
+    return run.predict(
+        "", {"--prompt", "w3 w5", "--tokens", "30", "--threads", threads, "--seed", seed});
+  };
+  const ProcessResult one = write("1", "1");
+  CHECK(one.code == 0);
+  CHECK(one.out.starts_with("w3 w5"));
+  // Words stand between blanks, and lines end where the text says so.
+  CHECK(std::ranges::count_if(one.out, [](char c) { return c == ' ' || c == '\n'; }) >= 30);
+  CHECK(write("2", "1").out == one.out);
+  CHECK(write("3", "1").out == one.out);
+  CHECK(write("1", "2").out != one.out);
 }
 
 TEST_CASE("predict: an interrupted text is kept" * doctest::test_suite("slow")) {
