@@ -150,6 +150,9 @@ ColumnBatch batch_of(const Shape& shape, ColumnMask mask, bool by_columns) {
       case 3:
         x *= 1e-30f;
         break;
+      case 4:
+        x = std::copysign(1.f, x);  // saturated
+        break;
       default:
         break;
     }
