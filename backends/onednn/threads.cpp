@@ -7,7 +7,6 @@
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
-#include <tbb/task_scheduler_observer.h>
 
 #include <algorithm>
 #include <cstring>
@@ -23,41 +22,24 @@
 namespace keel::onednn {
 namespace {
 
-// Blocks all signals on the calling thread but those that a thread causes itself, such as a
-// division by 0. oneDNN's products use the thread's stack pointer for an address in the heap (issue
-// 4845 of uxlfoundation/oneDNN), where a handler of a signal would overwrite the heap.
-void take_no_signals() {
-  sigset_t signals;
-  sigfillset(&signals);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
-    sigdelset(&signals, fault);
-  }
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
-
-// An arena whose workers, which oneTBB starts, take no signals. The signals are left to the
-// program's own threads.
-class QuietArena {
+// Holds signals back from the calling thread while it lives, and from the threads that this thread
+// starts meanwhile, for good: all but those that a thread causes itself, such as a division by 0.
+class HeldSignals {
  public:
-  // `kept` slots are for threads from outside.
-  QuietArena(int count, unsigned kept) : arena_(count, kept), workers_(arena_) {}
-  template <class Body>
-  void execute(const Body& body) {
-    arena_.execute(body);
+  HeldSignals() {
+    sigset_t held;
+    sigfillset(&held);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
+      sigdelset(&held, fault);
+    }
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
   }
+  ~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
 
  private:
-  class Workers final : public tbb::task_scheduler_observer {
-   public:
-    explicit Workers(tbb::task_arena& arena) : task_scheduler_observer(arena) { observe(true); }
-    ~Workers() override { observe(false); }
-    void on_scheduler_entry(bool is_worker) override {
-      if (is_worker) take_no_signals();
-    }
-  };
-
-  tbb::task_arena arena_;
-  Workers workers_;
+  sigset_t before_{};
 };
 
 // The threads of the arena that the calling thread is in.
@@ -75,10 +57,7 @@ void ArenaExecutor::share(std::int64_t blocks, Work work, void* argument) {
   const std::int64_t threads = std::min<std::int64_t>(threads_entered(), blocks);
   std::vector<std::thread> others;
   for (std::int64_t t = 1; t < threads; ++t) {
-    others.emplace_back([=] {
-      take_no_signals();
-      work(argument, blocks * t / threads, blocks * (t + 1) / threads);
-    });
+    others.emplace_back(work, argument, blocks * t / threads, blocks * (t + 1) / threads);
   }
   work(argument, 0, blocks / threads);
   for (std::thread& other : others) other.join();
@@ -136,9 +115,9 @@ struct Threads::Arena {
   explicit Arena(int count)
       : limit(tbb::global_control::max_allowed_parallelism,
               std::size_t(std::max(count, tbb::info::default_concurrency()))),
-        arena(count, 1) {}
+        arena(count) {}
   tbb::global_control limit;
-  QuietArena arena;
+  tbb::task_arena arena;
 };
 
 Threads::Threads(int count) : count_(count) {
@@ -151,6 +130,7 @@ Threads::Threads(int count) : count_(count) {
 Threads::~Threads() = default;
 
 void Threads::enter(const std::function<void()>& body) {
+  const HeldSignals held;
   arena_->arena.execute([&body] {
     ArenaExecutor executor;
     const EnteredExecutor entered(executor);
@@ -171,7 +151,7 @@ void at_primitive_concurrency(const std::function<void()>& body) {
   // By the number of threads: one slot is the caller's, and all but `threads - 1` others are kept
   // for threads from outside, so that as many workers come.
   static_assert(kPrimitiveConcurrency == 8);
-  static QuietArena arenas[]{{8, 8}, {8, 7}, {8, 6}, {8, 5}, {8, 4}, {8, 3}, {8, 2}, {8, 1}};
+  static tbb::task_arena arenas[]{{8, 8}, {8, 7}, {8, 6}, {8, 5}, {8, 4}, {8, 3}, {8, 2}, {8, 1}};
   arenas[std::min(threads_entered(), kPrimitiveConcurrency) - 1].execute(body);
 }
 

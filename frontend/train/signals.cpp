@@ -1,8 +1,5 @@
 #include "frontend/train/signals.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <csignal>
 
 namespace keel::train {
@@ -15,42 +12,22 @@ void remember(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-void handle(int signal, void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART | SA_ONSTACK;
-  sigaction(signal, &action, nullptr);
-}
-
 void handle_all(void (*handler)(int)) {
-  handle(SIGINT, handler);
-  handle(SIGTERM, handler);
+  std::signal(SIGINT, handler);
+  std::signal(SIGTERM, handler);
   struct sigaction present {};
   sigaction(SIGHUP, nullptr, &present);
-  if (present.sa_handler != SIG_IGN) handle(SIGHUP, handler);
-}
-
-// The system says how much of a stack a signal takes, for that depends on the vector registers.
-std::size_t signal_stack_bytes() {
-  constexpr long kLeast = 1 << 16;
-  return static_cast<std::size_t>(std::max(kLeast, sysconf(_SC_SIGSTKSZ)));
+  if (present.sa_handler != SIG_IGN) std::signal(SIGHUP, handler);
 }
 
 }  // namespace
 
-SignalGuard::SignalGuard() : stack_(std::make_unique<std::byte[]>(signal_stack_bytes())) {
-  stack_t own{};
-  own.ss_sp = stack_.get();
-  own.ss_size = signal_stack_bytes();
-  sigaltstack(&own, &before_);
+SignalGuard::SignalGuard() {
   received_signal = 0;
   handle_all(remember);
 }
 
-SignalGuard::~SignalGuard() {
-  handle_all(SIG_DFL);
-  sigaltstack(&before_, nullptr);
-}
+SignalGuard::~SignalGuard() { handle_all(SIG_DFL); }
 
 int SignalGuard::received() { return received_signal; }
 

@@ -1,4 +1,4 @@
-// Which signals the threads that share blocks take.
+// Which signals the threads that share blocks take, and when.
 #include "backends/onednn/threads.h"
 
 #include <doctest/doctest.h>
@@ -49,16 +49,32 @@ void check_signals(const std::function<void(const std::function<void()>&)>& ente
   CHECK(taken.others > 0);
   CHECK(taken.by_others == 0);
   CHECK(taken.faults_by_others == taken.others);
-  CHECK(taken.by_caller);
+  CHECK_FALSE(taken.by_caller);
+  CHECK(takes(SIGTERM));  // after it
 }
+
+int handled = 0;  // the number of the last signal
 
 }  // namespace
 
-// A handler on a thread inside a product of oneDNN would write over the heap (see SignalGuard).
-TEST_CASE("onednn threads: workers take no signals but faults of their own") {
+TEST_CASE("onednn threads: while they work they take no signals but faults of their own") {
   Threads threads(3);
   check_signals([&](const auto& body) { threads.enter(body); });
   check_signals([&](const auto& body) { threads.enter([&] { at_primitive_concurrency(body); }); });
+}
+
+TEST_CASE("onednn threads: a signal that came meanwhile is handled after the work") {
+  Threads threads(2);
+  struct sigaction counts {
+  }, before{};
+  counts.sa_handler = [](int signal) { handled = signal; };
+  sigaction(SIGUSR1, &counts, &before);
+  threads.enter([] {
+    pthread_kill(pthread_self(), SIGUSR1);
+    CHECK(handled == 0);
+  });
+  CHECK(handled == SIGUSR1);
+  sigaction(SIGUSR1, &before, nullptr);
 }
 
 }  // namespace keel::onednn
