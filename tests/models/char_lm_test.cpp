@@ -296,8 +296,9 @@ TEST_CASE("char_lm: refusals of options") {
   const auto refused = [](const Settings& settings, std::string_view text) {
     test::check_refused([&] { small_job(settings, "char_lm"); }, text, "", ErrorKind::kUsage);
   };
-  refused({"model.norm=instancenorm"}, "does not take statistics over a segment");
-  refused({"model.scaling=layernorm"}, "scaling: expected");
+  refused({"model.norm=instancenorm"},
+          "model.norm: expected one that does not take statistics over a segment");
+  refused({"model.scaling=layernorm"}, "model.scaling: expected layerscaling or groupscaling");
   refused({"model.heads=3"}, "model.heads: expected a divisor of the width, got 3");
   refused({"model.width=15"}, "model.width: expected an even number");
   refused({"model.width=1028", "model.heads=4"}, "model.heads: expected heads of at most 256");

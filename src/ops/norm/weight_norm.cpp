@@ -18,7 +18,9 @@ TensorType expect_weights(const InferContext& c) {
   c.expect(attrs.by_column ? v.rank() == 2 : v.rank() >= 2, "v",
            attrs.by_column ? "(in, out)" : "(out, ...)", v.text());
   expect_statistic(c, {attrs.eps}, 1);
-  const TensorType type{c.dtype(In::kV), {weight_sizes(v, attrs).channels}};
+  const ColumnSizes sizes = weight_sizes(v, attrs);
+  c.expect(sizes.count() >= 1, "v", "at least one weight a unit", v.text());
+  const TensorType type{c.dtype(In::kV), {sizes.channels}};
   c.expect_shape(In::kG, "g", type.shape);
   c.expect_dtype(In::kG, "g", type.dtype);
   return type;

@@ -82,12 +82,6 @@ struct ApplyGradient {
 // columns or channels.
 bool has_rows(const ColumnSizes& s) { return s.outer == 1 && s.inner <= kWidestInRegisters; }
 
-// Units without weights are columns without rows.
-ColumnSizes sizes_of(const Shape& v, const WeightNormAttrs& attrs) {
-  const ColumnSizes sizes = weight_sizes(v, attrs);
-  return sizes.inner == 0 ? ColumnSizes{0, sizes.channels, 1} : sizes;
-}
-
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     forward_rows(Global<const float> v, Global<const float> g, Global<float> w, Global<float> rnorm,
@@ -152,14 +146,14 @@ void run_backward(const Binding& b, const ColumnSizes& sizes) {
 
 Prepared prepare_weight_norm(const NodeContext& context) {
   const auto attrs = context.attrs<WeightNormAttrs>();
-  const ColumnSizes sizes = sizes_of(context.input(In::kV).shape, attrs);
+  const ColumnSizes sizes = weight_sizes(context.input(In::kV).shape, attrs);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs.eps); },
                    ColumnScratch::bytes(sizes, 1, 0));
 }
 
 Prepared prepare_weight_norm_backward(const NodeContext& context) {
   const ColumnSizes sizes =
-      sizes_of(context.input(BackIn::kV).shape, context.attrs<WeightNormAttrs>());
+      weight_sizes(context.input(BackIn::kV).shape, context.attrs<WeightNormAttrs>());
   return kernel_of([=](const Binding& b) { run_backward(b, sizes); },
                    ColumnScratch::bytes(sizes, 1, 0));
 }
