@@ -88,7 +88,7 @@ def load():
 
 def info():
     """One line on keel's version and the instruction set of its kernels."""
-    return load().keel_info().decode()
+    return _told(load().keel_info())
 
 
 def _expect(status):
@@ -96,11 +96,18 @@ def _expect(status):
         raise KeelError(load().keel_error().decode())
 
 
+def _told(text):
+    """A text of the library, which has none where memory lacks."""
+    if text is None:
+        raise MemoryError(load().keel_error().decode())
+    return text.decode()
+
+
 @functools.cache
 def ops():
     """The ops of the library by name."""
     table = {}
-    for line in load().keel_norm_ops().decode().splitlines():
+    for line in _told(load().keel_norm_ops()).splitlines():
         op, inputs, attributes = line.split("\t")
         table[op] = Op(tuple(inputs.split(",")),
                        dict(pair.split("=", 1) for pair in attributes.split()))

@@ -23,7 +23,7 @@ FOR = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_
 ALLOCATOR = """
 #include <cstdlib>
 #include <new>
-extern "C" bool has_none = false;
+extern "C" { bool has_none = false; }
 void* operator new(std::size_t size) {
   void* memory = has_none ? nullptr : std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc();
