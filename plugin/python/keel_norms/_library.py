@@ -51,6 +51,23 @@ def path():
     return str(beside) if beside.exists() else NAME
 
 
+class _Place(ctypes.Structure):
+    """Dl_info of dladdr."""
+    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p),
+                ("address", ctypes.c_void_p)]
+
+
+def folder():
+    """Where the library lies that is loaded. By a bare name the system's loader found it, so that
+    it alone knows."""
+    place, function = _Place(), ctypes.cast(load().keel_abi, ctypes.c_void_p)
+    try:
+        found = ctypes.CDLL(None).dladdr(function, ctypes.byref(place))
+    except AttributeError:  # a C library without dladdr
+        found = 0
+    return os.path.dirname(os.fsdecode(place.file) if found and place.file else path())
+
+
 def _declare(library):
     pointers, text = ctypes.POINTER(ctypes.c_void_p), ctypes.c_char_p
     signatures = {
