@@ -34,7 +34,8 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 """
 WITHOUT_MEMORY = """
 import ctypes, sys
-keel, has_none = ctypes.CDLL(sys.argv[1]), ctypes.c_bool.in_dll(ctypes.CDLL(sys.argv[2]), "has_none")
+keel = ctypes.CDLL(sys.argv[1])
+has_none = ctypes.c_bool.in_dll(ctypes.CDLL(sys.argv[2]), "has_none")
 for name in ("keel_info", "keel_norm_ops"):
     text = getattr(keel, name)
     text.restype = keel.keel_error.restype = ctypes.c_char_p
@@ -93,7 +94,7 @@ class Calls(unittest.TestCase):
         run = self.keel.keel_run_parallel_for
         for status in (0, 3, 0):
             @FOR
-            def call(begin, end, _, body, argument, status=status):
+            def call(begin, end, _, body, argument):
                 body(begin, end, argument)
                 return status
 

@@ -1,4 +1,4 @@
-"""Second derivatives of keel_norms.torch: an error that says so, and never a part that is missing."""
+"""Second derivatives of keel_norms.torch: an error that says so, and never a missing part."""
 import pathlib
 import sys
 import unittest

@@ -185,9 +185,8 @@ class PNV(_ColumnNorm):
 
     norm = "pn_v"
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, device=None, dtype=None):
-        super().__init__(num_features, affine, device=device, dtype=dtype, eps=eps,
-                         keep=1 - momentum)
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, **place):
+        super().__init__(num_features, affine, **place, eps=eps, keep=1 - momentum)
 
 
 class PowerNorm(_ColumnNorm):
