@@ -1,7 +1,7 @@
 // Plans on the CPU.
-#include "backends/onednn/blocks.h"
 #include "backends/onednn/norm_backend.h"
 #include "backends/reference/backend.h"
+#include "plugin/c/callers_threads.h"
 #include "plugin/c/plan.h"
 
 namespace keel::plugin {
@@ -17,18 +17,6 @@ Backend& backend_for(const Request& request) {
   return is_double ? static_cast<Backend&>(judge) : fast;
 }
 
-class CallersExecutor : public onednn::Executor {
- public:
-  explicit CallersExecutor(const keel_executor& executor) : executor_(executor) {}
-  int threads() const override { return executor_.threads; }
-  void share(std::int64_t blocks, Work work, void* argument) override {
-    executor_.run(executor_.context, blocks, work, argument);
-  }
-
- private:
-  const keel_executor& executor_;
-};
-
 class HostPlan : public Plan {
  public:
   explicit HostPlan(const Request& request) : Plan(request, backend_for(request)) {}
@@ -36,9 +24,10 @@ class HostPlan : public Plan {
   void run(const Arrays& arrays, const keel_executor* executor) const override {
     const Binding binding = bound(arrays);
     if (executor == nullptr || executor->run == nullptr) return start(binding);
-    CallersExecutor threads(*executor);
+    CallersThreads threads(*executor);
     const onednn::EnteredExecutor entered(threads);
     start(binding);
+    threads.check_done();
   }
 };
 

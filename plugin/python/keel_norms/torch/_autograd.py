@@ -68,6 +68,32 @@ def _keep(ctx, given, tensors, outputs):
     ctx.has_bias = recipe.bias is not None and tensors[recipe.bias] is not None
 
 
+class _Once(torch.autograd.Function):
+    """Hands gradients on. Their own gradient, by the tensors that they were computed from, is an
+    error: without it the part of a loss that is made of gradients would silently have none."""
+
+    @staticmethod
+    def forward(norm, count, *tensors):
+        return tensors[:count]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.norm = inputs[0]
+
+    @staticmethod
+    def backward(ctx, *unused):
+        raise RuntimeError(f"[{ctx.norm}] has no second derivative: a gradient that was computed "
+                           "with create_graph=True, or by torch.func, cannot be differentiated "
+                           "again")
+
+
+def _once(norm, ctx, dy, gradients):
+    """Gradients of a backward, where a second derivative may follow."""
+    gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+    sources = [tensor for tensor in ctx.saved_tensors if tensor is not None]
+    return _Once.apply(norm, len(gradients), *gradients, dy, *sources)
+
+
 class _Norm(torch.autograd.Function):
     @staticmethod
     def forward(ctx, norm, text, shards, *tensors):
@@ -121,7 +147,11 @@ class _EagerNorm(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy):
         # Gradients are recorded where a second derivative may follow.
-        return (_refusing_gradients if is_grad_enabled() else _gradients)(ctx, dy)
+        if not is_grad_enabled():
+            return _gradients(ctx, dy)
+        with torch.no_grad():
+            gradients = _gradients(ctx, dy)
+        return _once(ctx.recipe.norm, ctx, dy, gradients)
 
 
 def _has_elements(value):
@@ -149,9 +179,6 @@ def _gradients(ctx, dy):
                                                          ctx.needs_input_grad[3:])])
 
 
-_refusing_gradients = once_differentiable(_gradients)
-
-
 class _TransformedNorm(torch.autograd.Function):
     """The same for torch.func, in the style that it asks for; a call takes three times as long."""
 
@@ -163,7 +190,10 @@ class _TransformedNorm(torch.autograd.Function):
     def setup_context(ctx, inputs, output):
         _keep(ctx, inputs[:3], inputs[3:], output)
 
-    backward = _Norm.backward
+    @staticmethod
+    def backward(ctx, dy, *unused):
+        gradients = _Norm.backward(ctx, dy)
+        return gradients if dy is None else _once(ctx.recipe.norm, ctx, dy, gradients)
 
 
 def _move(recipe, states, found):
@@ -272,16 +302,21 @@ def _row_function(recipe):
         @staticmethod
         def backward(ctx, dy):
             if is_grad_enabled():  # a second derivative may follow
-                return refusing(ctx, dy)
-            results = run_backward(*ctx.saved_tensors, dy, backward_text)
-            if all(ctx.needs_input_grad):
-                return results
-            results = results if isinstance(results, tuple) else (results,)
-            return tuple([value if wanted else None
-                          for value, wanted in zip(results, ctx.needs_input_grad)])
+                with torch.no_grad():
+                    results = _wanted(ctx, run_backward(*ctx.saved_tensors, dy, backward_text))
+                return _once(recipe.norm, ctx, dy, results)
+            return _wanted(ctx, run_backward(*ctx.saved_tensors, dy, backward_text))
 
-    refusing = once_differentiable(_RowNorm.backward)
     return _RowNorm
+
+
+def _wanted(ctx, results):
+    """The gradients that are needed, by place."""
+    if all(ctx.needs_input_grad):
+        return results
+    results = results if isinstance(results, tuple) else (results,)
+    return tuple([value if wanted else None
+                  for value, wanted in zip(results, ctx.needs_input_grad)])
 
 
 def row(norm, attributes, x, *affine):

@@ -117,7 +117,7 @@ def run(op, tensors, attributes):
 
 def _enter_kernels(names):
     """Enters the kernels of libkeel_norm_torch.so for the ops; False where there are none."""
-    path = os.path.join(os.path.dirname(_library.path()), "libkeel_norm_torch.so")
+    path = os.path.join(_library.folder(), "libkeel_norm_torch.so")
     if os.environ.get("KEEL_NORM_BINDING") == "ctypes" or not os.path.exists(path):
         return False
     enter = ctypes.CDLL(path).keel_norm_torch

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.compiler import is_compiling
 
+from .. import _library
 from .._norms import NORMS
 from . import checkpoints
 from ._autograd import commit
@@ -96,23 +97,34 @@ class BatchNorm2d(_BatchNorm, nn.BatchNorm2d):
     """torch.nn.BatchNorm2d on keel's kernels; channels_last images are read in place."""
 
 
+def _checked(module, attributes):
+    """The attributes, refused by name where keel's op has no such."""
+    known = _library.ops()[module.norm].defaults.keys() - {"training"}
+    if unknown := sorted(attributes.keys() - known):
+        raise TypeError(f"{module.__name__}: expected attributes of {', '.join(sorted(known))}, "
+                        f"got {', '.join(unknown)}")
+    return attributes
+
+
 class _ColumnNorm(NoFastPath, nn.Module):
     """A norm with a state of keel. Its buffers are called as the states are, `step` is
     num_batches_tracked. x is (..., channels) with a mask of the other axes, or an image."""
 
-    norm = ""
+    norm = ""  # keel's op, whose attributes the constructor takes by name
 
-    def __init__(self, num_features, affine=True, **attributes):
+    def __init__(self, num_features, affine=True, *, device=None, dtype=None, **attributes):
         super().__init__()
-        self.num_features, self.attributes = num_features, attributes
-        self.weight = nn.Parameter(torch.ones(num_features)) if affine else None
-        self.bias = nn.Parameter(torch.zeros(num_features)) if affine else None
+        self.num_features, self.attributes = num_features, _checked(type(self), attributes)
+        place = {"device": device, "dtype": dtype}
+        self.weight = nn.Parameter(torch.ones(num_features, **place)) if affine else None
+        self.bias = nn.Parameter(torch.zeros(num_features, **place)) if affine else None
         shapes = {"channels": (num_features,), "scalar": (),
                   "ring": (attributes.get("m", 16), num_features)}
+        wide = torch.promote_types(dtype or torch.get_default_dtype(), torch.float32)
         for name, state in NORMS[self.norm].states.items():
-            dtype = torch.int32 if name == "step" else torch.float32
-            self.register_buffer(self._buffer(name), torch.full(shapes[state.shape],
-                                                                float(state.first)).to(dtype))
+            self.register_buffer(self._buffer(name), torch.full(
+                shapes[state.shape], float(state.first), device=device,
+                dtype=wide).to(torch.int32 if name == "step" else wide))
 
     @staticmethod
     def _buffer(state):
@@ -173,8 +185,8 @@ class PNV(_ColumnNorm):
 
     norm = "pn_v"
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True):
-        super().__init__(num_features, affine, eps=eps, keep=1 - momentum)
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, **place):
+        super().__init__(num_features, affine, **place, eps=eps, keep=1 - momentum)
 
 
 class PowerNorm(_ColumnNorm):

@@ -9,8 +9,10 @@ def convert(model, mapping):
     """Replaces every module whose class is a key of `mapping`, in place, and returns the model.
 
     A value is a class of this package, or a function that takes the old module and returns the new
-    one. Parameters of the same name and shape, and buffers, are kept as the same objects, so that
-    an optimizer made before stays valid."""
+    one, which moves to the device and type of the old one. Parameters of the same name and shape
+    are kept as the same objects, so that an optimizer made before stays valid. A module of a class
+    has no bias where the old one has none. Buffers are kept where all of the new module's are found
+    in the old one, with the same shapes and types; else the new module's start anew."""
     made = {}  # a norm that stands in several places stays one norm
 
     def converted(old):
@@ -28,34 +30,56 @@ def convert(model, mapping):
 
 
 def replacement(old, target):
-    new = made_like(old, target) if isinstance(target, type) else target(old)
+    is_class = isinstance(target, type)
+    new = without_bias_of(old, made_like(old, target)) if is_class else target(old)
     new.train(old.training)
+    place = next((t for t in (*old.parameters(), *old.buffers()) if t.is_floating_point()), None)
+    if place is not None:
+        new.to(place.device, place.dtype)
     for name, parameter in old.named_parameters(recurse=False):
         if getattr(new, name, None) is not None and getattr(new, name).shape == parameter.shape:
             setattr(new, name, parameter)
-    for name, buffer in old.named_buffers(recurse=False):
-        if name in new._buffers and new._buffers[name].shape == buffer.shape:
-            new._buffers[name] = buffer
+    share_buffers(old, new)
     return new
+
+
+def without_bias_of(old, new):
+    """The new module, without a bias where the old one has none."""
+    if "bias" in new._parameters and getattr(old, "bias", None) is None:
+        new.bias = None
+    return new
+
+
+def share_buffers(old, new):
+    """Gives the new module the old one's buffers, all or none: a running mean without the deviation
+    that belongs to it would be worse than a fresh start."""
+    def same(name, buffer):
+        own = old._buffers.get(name)
+        return own is not None and (own.shape, own.dtype) == (buffer.shape, buffer.dtype)
+
+    if all(buffer is not None and same(name, buffer) for name, buffer in new._buffers.items()):
+        new._buffers.update({name: old._buffers[name] for name in new._buffers})
 
 
 def made_like(old, target):
     """A module of the class `target` with the sizes and options of `old`."""
     shape = getattr(old, "normalized_shape", None)
+    eps = getattr(old, "added", getattr(old, "eps", None))
+    eps = {} if eps is None else {"eps": eps}  # RMSNorm's None is that of its type
     if target in (AdaNorm, DetachNorm):
-        return target(eps=old.eps)
+        return target(**eps)
     if issubclass(target, _ColumnNorm):
         width = shape[-1] if shape else old.num_features
         return target(width, affine=old.weight is not None)
     if issubclass(target, nn.LayerNorm):
-        return target(shape, old.eps, old.elementwise_affine, old.bias is not None)
+        return target(shape, elementwise_affine=old.elementwise_affine, **eps)
     if issubclass(target, nn.RMSNorm):
-        return target(shape, old.eps, old.elementwise_affine)
+        return target(shape, elementwise_affine=old.elementwise_affine, **eps)
     if issubclass(target, nn.GroupNorm):
         return target(old.num_groups, old.num_channels, old.eps, old.affine)
     if issubclass(target, (nn.BatchNorm1d, nn.BatchNorm2d, nn.InstanceNorm1d, nn.InstanceNorm2d)):
         return target(old.num_features, old.eps, old.momentum, old.affine, old.track_running_stats)
     if target.__name__ == "LayerNormSimple":
-        return target(shape, old.eps)
+        return target(shape, **eps)
     raise TypeError(f"convert: expected a class of keel_norms.torch that can be made from "
                     f"{type(old).__name__}, or a function, got {target.__name__}")

@@ -64,6 +64,9 @@ def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
 def instance_norm(x, weight=None, bias=None, eps=1e-5):
     """Instance norm of (n, channels, ...) with an area of more than one element. Ulyanov et al.
     2016."""
+    if x.shape[2:].numel() == 1:
+        raise ValueError("instance_norm: expected more than 1 element in an area, got "
+                         f"{tuple(x.shape)}")
     return group_norm(x, x.shape[1], weight, bias, eps)
 
 

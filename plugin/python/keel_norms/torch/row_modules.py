@@ -109,9 +109,9 @@ class DetachNorm(NoFastPath, nn.Module):
 class ScaleNorm(NoFastPath, nn.Module):
     """functional.scale_norm; the gain starts at sqrt(num_features). Nguyen & Salazar 2019."""
 
-    def __init__(self, num_features, eps=1e-5):
+    def __init__(self, num_features, eps=1e-5, device=None, dtype=None):
         super().__init__()
-        self.gain = nn.Parameter(torch.tensor([num_features**0.5]))
+        self.gain = nn.Parameter(torch.full((1,), num_features**0.5, device=device, dtype=dtype))
         self.added = eps
 
     def forward(self, x):

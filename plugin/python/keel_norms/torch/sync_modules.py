@@ -73,12 +73,13 @@ class SyncBatchRenorm(_Synced, column_modules.BatchRenorm1d):
 def convert_sync_batchnorm(model, process_group=None):
     """Replaces every batch norm of a model by SyncBatchNorm, in place, and returns the model.
     Parameters and buffers stay the same objects."""
-    from .convert import convert
+    from .convert import convert, without_bias_of
     kinds = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
     def made(old):
-        return SyncBatchNorm(old.num_features, old.eps, old.momentum, old.affine,
-                             old.track_running_stats, process_group=process_group)
+        new = SyncBatchNorm(old.num_features, old.eps, old.momentum, old.affine,
+                            old.track_running_stats, process_group=process_group)
+        return without_bias_of(old, new)
 
     found = {type(module) for module in model.modules() if isinstance(module, kinds)}
     return convert(model, dict.fromkeys(found, made))

@@ -1,0 +1,148 @@
+"""How modules of keel_norms.torch are made: their types, devices and options, and those of the
+modules that they replace."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from keel_norms import _library  # noqa: E402
+from keel_norms import torch as knn  # noqa: E402
+from keel_norms.torch import functional  # noqa: E402
+
+COLUMNS = (knn.PNV, knn.PowerNorm, knn.MABN, knn.BatchRenorm1d, knn.BatchRenorm2d, knn.SyncPNV,
+           knn.SyncPowerNorm, knn.SyncMABN, knn.SyncBatchRenorm)
+PYTORCHS = (knn.LayerNorm, knn.RMSNorm, knn.BatchNorm1d, knn.BatchNorm2d, knn.SyncBatchNorm,
+            lambda width, **place: knn.GroupNorm(2, width, **place),
+            lambda width, **place: knn.InstanceNorm1d(width, affine=True, **place))
+
+
+class Constructors(unittest.TestCase):
+    def test_a_device_and_a_type(self):
+        for make in (*COLUMNS, *PYTORCHS, knn.ScaleNorm):
+            module = make(8, device="meta", dtype=torch.float64)
+            for tensor in (*module.parameters(), *module.buffers()):
+                self.assertEqual(tensor.device.type, "meta")
+                if tensor.is_floating_point():
+                    self.assertEqual(tensor.dtype, torch.float64, make)
+
+    def test_a_default_type_of_float64(self):
+        torch.set_default_dtype(torch.float64)
+        try:
+            norms = [make(8) for make in COLUMNS] + [make(8) for make in PYTORCHS[:3]]
+            norms.append(knn.ScaleNorm(8))
+            for norm in norms:
+                x = torch.randn(6, 8, requires_grad=True)
+                with self.subTest(norm=norm):
+                    y = norm(x)
+                    y.sum().backward()
+                    self.assertEqual((y.dtype, x.grad.dtype), (torch.float64, torch.float64))
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+    def test_states_of_narrow_modules_are_float32(self):
+        for make in COLUMNS:
+            norm = make(8, dtype=torch.bfloat16)
+            self.assertEqual(norm.weight.dtype, torch.bfloat16)
+            for buffer in norm.buffers():
+                self.assertIn(buffer.dtype, (torch.float32, torch.int32))
+            self.assertEqual(norm(torch.randn(6, 8).bfloat16()).dtype, torch.bfloat16)
+
+    def test_a_misspelt_attribute_names_those_that_exist(self):
+        for make in COLUMNS:
+            if make not in (knn.PNV, knn.SyncPNV):
+                with self.assertRaisesRegex(TypeError, "expected attributes of .*eps.*got warmpu"):
+                    make(8, warmpu=3)
+        with self.assertRaisesRegex(TypeError, "PowerNorm: .*alpha_b.*warmup, got training"):
+            knn.PowerNorm(8, training=True, mode="release")
+
+    def test_an_area_of_one_element(self):
+        for norm, old, shape in ((knn.InstanceNorm1d(8), nn.InstanceNorm1d(8), (4, 8, 1)),
+                                 (knn.InstanceNorm2d(8), nn.InstanceNorm2d(8), (4, 8, 1, 1)),
+                                 (functional.instance_norm, nn.functional.instance_norm, (4, 8))):
+            for run in (norm, old):
+                with self.assertRaisesRegex(ValueError, "more than 1"):
+                    run(torch.randn(shape))
+
+
+class Replaced(unittest.TestCase):
+    def test_buffers_of_another_type_are_not_taken(self):
+        for target in (knn.BatchRenorm1d, knn.PowerNorm, knn.MABN, knn.PNV):
+            old = nn.BatchNorm1d(8)
+            old(torch.randn(6, 8) + 3)
+            new = knn.convert(old, {nn.BatchNorm1d: target})
+            with self.subTest(target=target.__name__):
+                fresh = target(8).state_dict()
+                for name, value in new.state_dict().items():
+                    self.assertEqual(value.dtype, fresh[name].dtype, name)
+                    self.assertTrue(torch.equal(value, fresh[name]), name)
+                new(torch.randn(6, 8)).sum().backward()
+                self.assertIs(new.weight, old.weight)
+
+    def test_a_batch_norms_buffers_are_the_same_objects(self):
+        old = nn.BatchNorm1d(8)
+        for new in (knn.convert(old, {nn.BatchNorm1d: knn.BatchNorm1d}),
+                    knn.convert_sync_batchnorm(old)):
+            for name, buffer in old.named_buffers():
+                self.assertIs(new.get_buffer(name), buffer)
+
+    def test_device_and_type_are_those_of_the_old_module(self):
+        for place in ({"device": "meta"}, {"dtype": torch.float64}, {"dtype": torch.bfloat16}):
+            for make, target in ((nn.LayerNorm, knn.PowerNorm), (nn.BatchNorm1d, knn.BatchRenorm1d),
+                                 (nn.LayerNorm, lambda old: knn.ScaleNorm(8))):
+                old = make(8, **place)
+                new = knn.convert(old, {make: target})
+                wide = torch.promote_types(old.weight.dtype, torch.float32)
+                for tensor in (*new.parameters(), *new.buffers()):
+                    self.assertEqual(tensor.device, old.weight.device)
+                    if tensor.is_floating_point():
+                        self.assertIn(tensor.dtype, (old.weight.dtype, wide))
+                y = new(torch.randn(6, 8).to(old.weight))
+                self.assertEqual((y.dtype, y.device), (old.weight.dtype, old.weight.device))
+
+    def test_no_bias_is_invented(self):
+        cases = [(nn.LayerNorm(8, bias=False), knn.LayerNorm),
+                 (nn.LayerNorm(8, bias=False), knn.PowerNorm),
+                 (nn.RMSNorm(8), knn.LayerNorm), (nn.RMSNorm(8), knn.PowerNorm),
+                 (nn.GroupNorm(2, 8), knn.GroupNorm), (nn.BatchNorm1d(8), knn.BatchNorm1d),
+                 (nn.BatchNorm1d(8), knn.BatchRenorm1d), (nn.BatchNorm1d(8), None),
+                 (nn.InstanceNorm1d(8, affine=True), knn.InstanceNorm1d)]
+        for old, target in cases:
+            old.bias = None  # as bias=False does, which PyTorch 2.10 does not have everywhere
+            names = {name for name, _ in old.named_parameters()}
+            with self.subTest(old=old, target=target):
+                new = (knn.convert_sync_batchnorm(old) if target is None
+                       else knn.convert(old, {type(old): target}))
+                self.assertEqual({name for name, _ in new.named_parameters()}, names)
+                self.assertIs(new.weight, old.weight)
+                x = torch.randn(4, 8, 5) if "Instance" in type(old).__name__ else torch.randn(4, 8)
+                new(x).sum().backward()
+
+
+class Loading(unittest.TestCase):
+    def test_a_library_that_the_loader_finds_brings_its_kernels(self):
+        """By its bare name the path of the library does not say where the others lie."""
+        folder = _library.folder()
+        kernels = pathlib.Path(folder) / "libkeel_norm_torch.so"
+        if not kernels.exists():
+            self.skipTest("no libkeel_norm_torch.so")
+        with tempfile.TemporaryDirectory() as place:
+            package = pathlib.Path(__file__).resolve().parents[1] / "keel_norms"
+            shutil.copytree(package, pathlib.Path(place) / "keel_norms")
+            environment = {**os.environ, "PYTHONPATH": place, "LD_LIBRARY_PATH": folder}
+            for name in ("KEEL_NORM_LIBRARY", "KEEL_NORM_BINDING"):
+                environment.pop(name, None)
+            program = "import keel_norms.torch as knn; print(knn.binding)"
+            said = subprocess.run([sys.executable, "-c", program], env=environment, cwd=place,
+                                  capture_output=True, text=True, check=True).stdout
+            self.assertEqual(said.strip(), "stable")
+
+
+if __name__ == "__main__":
+    unittest.main()
