@@ -19,7 +19,6 @@ inline ColumnSizes expect_columns(const InferContext& c, int mask) {
            x.text());
   const ColumnSizes sizes = column_sizes(x);
   c.expect(sizes.count() >= 1, "x", "at least one element a feature", x.text());
-  c.expect(sizes.channels >= 1, "x", "at least one feature", x.text());
   if (!c.has(mask)) return sizes;
   c.expect(x.rank() == 2, "mask", "none for images", c.shape(mask).text());
   c.expect_shape(mask, "mask", Shape{sizes.outer});
@@ -27,9 +26,11 @@ inline ColumnSizes expect_columns(const InferContext& c, int mask) {
   return sizes;
 }
 
-// Throws in the same cases, and for eps < 0.
+// Throws in the same cases, for eps < 0, and without a feature: whoever computes the first one counts
+// the steps.
 inline ColumnSizes expect_columns(const InferContext& c, int mask, double eps) {
   const ColumnSizes sizes = expect_columns(c, mask);
+  c.expect(sizes.channels >= 1, "x", "at least one feature", c.shape(NormInput::kX).text());
   expect_statistic(c, {eps}, sizes.count());
   return sizes;
 }

@@ -125,12 +125,15 @@ TEST_CASE("cuda emulator: a product of what is not aligned as cuBLASLt is told i
   Device device({});
   const OnDevice here(device);
   alignas(kAlignment) float memory[64] = {};
-  const auto product = plan_product({.sizes = {1, 1, 1, 1, false}});
-  CHECK(fault([&] { product({memory, memory + 16, nullptr, memory + 32, memory}); }).empty());
-  names(fault([&] { product({memory + 1, memory, nullptr, memory, memory}); }), "first factor");
-  names(fault([&] { product({memory, memory + 8, nullptr, memory, memory}); }), "second factor");
-  names(fault([&] { product({memory, memory, nullptr, memory + 4, memory}); }), "result");
-  names(fault([&] { product({memory, memory, nullptr, memory, memory + 9}); }), "workspace");
+  const ProductPlan product = plan_product({.sizes = {1, 1, 1, 1, false}});
+  // Room for the workspace and for what begins a little later.
+  std::vector<std::byte> room(std::size_t(product.workspace + 2 * kAlignment));
+  std::byte* const work = room.data() + kAlignment - std::uintptr_t(room.data()) % kAlignment;
+  CHECK(fault([&] { product({memory, memory + 16, nullptr, memory + 32, work}); }).empty());
+  names(fault([&] { product({memory + 1, memory, nullptr, memory, work}); }), "first factor");
+  names(fault([&] { product({memory, memory + 8, nullptr, memory, work}); }), "second factor");
+  names(fault([&] { product({memory, memory, nullptr, memory + 4, work}); }), "result");
+  names(fault([&] { product({memory, memory, nullptr, memory, work + 36}); }), "workspace");
 }
 
 TEST_CASE("cuda emulator: every thread of every block runs once") {

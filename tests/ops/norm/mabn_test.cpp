@@ -280,6 +280,7 @@ TEST_CASE("mabn: refusals") {
   };
   const auto f32 = [](const Shape& shape) { return TensorType{DType::kF32, shape}; };
   refused({.x = f32({3})}, {}, "x: expected (rows, channels) or (n, channels, h, w), got (3)");
+  refused({.x = f32({4, 0})}, {}, "x: expected at least one feature, got (4, 0)");
   refused({.x = f32({0, 3})}, {}, "x: expected at least one element a feature, got (0, 3)");
   refused({.gain = f32({4})}, {}, "gain: expected (3), got (4)");
   refused({.bias = f32({4})}, {}, "bias: expected (3), got (4)");
