@@ -285,8 +285,8 @@ TEST_CASE("predict: a language model of words goes on, the same on any number of
   const ProcessResult one = write("1", "1");
   CHECK(one.code == 0);
   CHECK(one.out.starts_with("w3 w5"));
-  // Words stand between blanks, and lines end where the text says so.
-  CHECK(std::ranges::count_if(one.out, [](char c) { return c == ' ' || c == '\n'; }) >= 30);
+  // A word comes after a blank, or after the end of a line, which counts as a token itself.
+  CHECK(std::ranges::count_if(one.out, [](char c) { return c == ' ' || c == '\n'; }) >= 15);
   CHECK(write("2", "1").out == one.out);
   CHECK(write("3", "1").out == one.out);
   CHECK(write("1", "2").out != one.out);
