@@ -143,7 +143,7 @@ class Plan {
     y_ = make_layout({m, n, batch, m * n});
   }
 
-  // Factors of bf16 have fewer bits than tf32.
+  // Factors of bf16 have fewer bits than tf32 keeps, so there is nothing to round.
   static Owned<cublasLtMatmulDesc_t> make_description(bool is_narrow) {
     cublasLtMatmulDesc_t made = nullptr;
     const bool rounds = current_device().tf32() && !is_narrow;

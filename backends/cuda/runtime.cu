@@ -132,13 +132,16 @@ std::vector<cudaGraphNode_t> captured_last(cudaStream_t stream) {
 #endif
   return {nodes, nodes + count};
 }
-void make_wait(cudaStream_t stream, std::vector<cudaGraphNode_t>& nodes) {
-  constexpr unsigned kInstead = cudaStreamSetCaptureDependencies;
+
+// Makes the next node that is captured wait for these nodes, and for no others.
+void let_next_wait_for(std::vector<cudaGraphNode_t>& nodes, cudaStream_t stream) {
+  constexpr unsigned kNoOthers = cudaStreamSetCaptureDependencies;
 #if CUDART_VERSION >= 13000
   KEEL_CUDA_CALL(
-      cudaStreamUpdateCaptureDependencies(stream, nodes.data(), nullptr, nodes.size(), kInstead));
+      cudaStreamUpdateCaptureDependencies(stream, nodes.data(), nullptr, nodes.size(), kNoOthers));
 #else
-  KEEL_CUDA_CALL(cudaStreamUpdateCaptureDependencies(stream, nodes.data(), nodes.size(), kInstead));
+  KEEL_CUDA_CALL(
+      cudaStreamUpdateCaptureDependencies(stream, nodes.data(), nodes.size(), kNoOthers));
 #endif
 }
 
@@ -155,7 +158,7 @@ void capture_kernels(std::span<const Kernel> kernels, const Dependencies& after,
     std::ranges::sort(waits_for);
     const auto repeated = std::ranges::unique(waits_for);
     waits_for.erase(repeated.begin(), repeated.end());
-    make_wait(stream, waits_for);
+    let_next_wait_for(waits_for, stream);
     kernels[k]();
     last[k] = captured_last(stream);
   }

@@ -38,8 +38,10 @@ void require_device();
 // read memory before anything has written it.
 void fill_new_memory(std::byte byte);
 
-// The device of one backend: its number, the one stream that executes all of the backend's work in
-// order, and the rounding of its products. Create it by std::make_shared: readbacks share it.
+// The device of one backend: its number, the one stream that takes all of the backend's work, and
+// the rounding of its products. The stream executes in order. A recorded step is one piece of its
+// work, within which kernels run as their dependencies allow. Create a device by std::make_shared:
+// readbacks share it.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   // Throws Error{kBackendMissing} when it cannot be used.

@@ -21,9 +21,9 @@ class Threads {
   int count() const { return count_; }
 
   // Runs body on these threads: parallel_blocks and oneDNN use all of them inside body. A signal of
-  // the process waits until body is done, or is handled on another thread. On AVX2 the products of
-  // oneDNN 3.2 use a thread's stack pointer for an address in the heap (issue 4845 of
-  // uxlfoundation/oneDNN), where the system would store what it needs to call a handler.
+  // the process waits until body is done, or is handled on a thread that does not compute. The
+  // reason: on AVX2 the products of oneDNN 3.2 use a thread's stack pointer for an address in the
+  // heap (issue 4845 of uxlfoundation/oneDNN), and to call a handler the system would store there.
   void enter(const std::function<void()>& body);
 
  private:

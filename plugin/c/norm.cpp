@@ -74,7 +74,7 @@ using namespace keel::plugin;  // NOLINT: the functions of the interface are out
 
 int32_t keel_abi(void) { return KEEL_ABI; }
 
-// Texts are made by the first call; where memory lacks, the next call tries again.
+// The first call makes a text; if there is no memory for it, the next call tries again.
 const char* keel_info(void) {
   const char* text = nullptr;
   guarded([&] {

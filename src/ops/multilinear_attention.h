@@ -12,8 +12,8 @@
 //     da_ir = sum_j M_ijr k_jr    dc_ir = sum_j M_ijr p_jr    dk_jr = sum_i a_ir M_ijr
 //     dv_kr = sum_ij G_ijk H_ijr    dp_jr = sum over b, i of c_ir M_ijr
 //     dout_{j n + k} = sum over b, i of T_ijk dy_i
-// No backend holds T or G of all queries at once: a CPU has that of eight positions of a sequence
-// at the most, CUDA as many sequences as 16 MiB hold, or one.
+// A CPU holds T or G of eight positions of a sequence at the most, CUDA T and H of as many
+// sequences as 16 MiB hold, or of one.
 // The bits of y depend neither on other sequences nor, if causal, on later positions.
 // errors: ranks, types and sizes that do not fit; sizes of 0 but for b.
 // in place: none.

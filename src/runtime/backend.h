@@ -59,7 +59,8 @@ struct Binding {
   void* workspace = nullptr;
 };
 
-// A kernel with everything it needs bound in; calling it must not allocate, throw or lock.
+// A kernel with everything it needs bound in; calling it must not allocate, throw or lock. It reads
+// and writes no tensor but those of its Binding: backends order kernels by these alone.
 using Kernel = std::function<void()>;
 
 // The result of preparing a node, before memory is planned.

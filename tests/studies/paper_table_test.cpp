@@ -154,6 +154,7 @@ TEST_CASE("paper tables: Shen et al.'s translations are by recipes of theirs") {
   const PaperColumn& ptb = column_called(fourth, "ptb");
   CHECK(norm_spec(row_called(fourth, "powernorm"), ptb) == "powernorm{warmup=4000}");
   CHECK(norm_spec(row_called(fourth, "powernorm"), ptb, "short") == "powernorm{warmup=400}");
+  CHECK(norm_spec(row_called(fourth, "powernorm"), ptb, "release") == "powernorm{warmup=0}");
   CHECK(norm_spec(row_called(fourth, "batchrenorm"), ptb, "short") ==
         "batchrenorm{eps=1e-5,updates=3872}");
   CHECK(column_called(find_paper_table("xu-table1"), "de_en").recipes.at("paper") == "small");

@@ -52,14 +52,15 @@ void expect_aligned(const void* data, std::int64_t alignment, const char* what) 
         alignment);
 }
 
-constexpr std::int64_t kWorkspace = 512;  // bytes, which hold nothing of use afterwards
+// Bytes. Every product fills them with NaN, so that whatever overlaps them is spoilt.
+constexpr std::int64_t kWorkspace = 512;
 
 void multiply(const Product& product, bool tf32, const ProductData& data) {
   expect_aligned(data.a, product.alignment, "first factor");
   expect_aligned(data.b, product.alignment, "second factor");
   expect_aligned(data.y, product.alignment, "result");
   expect_aligned(data.workspace, kAlignment, "workspace");
-  std::memset(data.workspace, 0xFF, kWorkspace);  // NaN, for whoever has it overlap
+  std::memset(data.workspace, 0xFF, kWorkspace);
   const auto [batch, m, k, n, shared_b] = product.sizes;
   std::vector<double> sums(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < batch; ++i) {

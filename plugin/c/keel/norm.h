@@ -129,14 +129,14 @@ typedef struct keel_plan keel_plan;
 
 /* KEEL_ABI of the library that is loaded. */
 KEEL_API int32_t keel_abi(void);
-/* One line on version and instruction set. NULL where memory lacks, as keel_error() says. */
+/* One line on version and instruction set. NULL, and a text in keel_error(), without memory. */
 KEEL_API const char* keel_info(void);
 /* What the last call of this thread that failed says, in one line: "[layer_norm] gain: expected
  * (64), got (32)". It stays valid until this thread's next call that fails. */
 KEEL_API const char* keel_error(void);
 /* All ops, one a line: its name, a tab, the names of its inputs by place with commas between, a
- * tab, and its default attributes. The library owns the text. NULL where memory lacks, as
- * keel_error() says. */
+ * tab, and its default attributes. The library owns the text. NULL, and a text in
+ * keel_error(), without memory. */
 KEEL_API const char* keel_norm_ops(void);
 
 /* Makes a plan. On failure *plan is NULL. */

@@ -58,8 +58,8 @@ class _Place(ctypes.Structure):
 
 
 def folder():
-    """Where the library lies that is loaded. By a bare name the system's loader found it, so that
-    it alone knows."""
+    """The folder of the library that is loaded. The system's loader found a library that was asked
+    for by its bare name, and the loader alone knows where."""
     place, function = _Place(), ctypes.cast(load().keel_abi, ctypes.c_void_p)
     try:
         found = ctypes.CDLL(None).dladdr(function, ctypes.byref(place))
@@ -114,7 +114,7 @@ def _expect(status):
 
 
 def _told(text):
-    """A text of the library, which has none where memory lacks."""
+    """A text of the library, which gives none if there is no memory for it."""
     if text is None:
         raise MemoryError(load().keel_error().decode())
     return text.decode()

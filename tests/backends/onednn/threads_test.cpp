@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -53,7 +54,7 @@ void check_signals(const std::function<void(const std::function<void()>&)>& ente
   CHECK(takes(SIGTERM));  // after it
 }
 
-int handled = 0;  // the number of the last signal
+volatile std::sig_atomic_t handled = 0;  // the number of the last signal
 
 }  // namespace
 
@@ -65,16 +66,13 @@ TEST_CASE("onednn threads: while they work they take no signals but faults of th
 
 TEST_CASE("onednn threads: a signal that came meanwhile is handled after the work") {
   Threads threads(2);
-  struct sigaction counts {
-  }, before{};
-  counts.sa_handler = [](int signal) { handled = signal; };
-  sigaction(SIGUSR1, &counts, &before);
+  const auto before = std::signal(SIGUSR1, [](int signal) { handled = signal; });
   threads.enter([] {
     pthread_kill(pthread_self(), SIGUSR1);
     CHECK(handled == 0);
   });
   CHECK(handled == SIGUSR1);
-  sigaction(SIGUSR1, &before, nullptr);
+  std::signal(SIGUSR1, before);
 }
 
 }  // namespace keel::onednn

@@ -1,6 +1,7 @@
 // Steps with bf16 factors: honest ones agree with the judge, and a slight fault in one element of
 // a product or of a cast is named.
 #include <cmath>
+#include <map>
 
 #include "models/registry.h"
 #include "src/autodiff/gradient.h"
@@ -222,6 +223,37 @@ TEST_CASE("compare: factors that the instructions take as 0 are within the bound
   const Judgement judged = judge_node(*backends.judge, g, y.node, inputs, {});
   CHECK(judged.outputs[0].at(0) == 0x1p-30 + 0x1p-120);
   CHECK(judged.bounds[0].at(0) >= 0x1p-30);
+}
+
+// dS is 2^39 and -2^39, so dq, their sum with k, is 2^-92: of two factors that may count as 0.
+TEST_CASE("compare: so are such factors in the sums of attention's backward") {
+  using In = AttentionInput;
+  Graph g;
+  const Shape one{1, 1, 1}, two{1, 2, 1};
+  const Value q = g.input("q", {DType::kF32, one}), k = g.input("k", {DType::kF32, two}),
+              v = g.input("v", {DType::kF32, two});
+  const Value y = ops::attention(g, {.q = q, .k = k, .v = v}, {.heads = 1});
+  const Graph narrow = narrow_products(with_gradients(std::move(g), y));
+  int node = 0;
+  while (narrow.node(node).op != &kAttentionBackward) ++node;
+  std::map<int, Tensor> given;
+  given[In::kQ] = Tensor::of<double>(one, {1});
+  given[In::kK] = Tensor::of<double>(two, {0x1p-130, 0x1p-131});
+  given[In::kV] = Tensor::of<double>(two, {0x1p40, -0x1p40});
+  given[In::kY] = Tensor::of<double>(one, {0});
+  given[In::kDy] = Tensor::of<double>(one, {1});
+  std::vector<const Tensor*> inputs;
+  for (std::size_t i = 0; i < narrow.node(node).inputs.size(); ++i) {
+    const Value input = narrow.node(node).inputs[i];
+    if (i == In::kLse) given[In::kLse] = Tensor::of<double>(narrow.shape(input), {std::log(2.0)});
+    const auto found = given.find(int(i));
+    if (found != given.end()) found->second = found->second.to(narrow.type(input).dtype);
+    inputs.push_back(found == given.end() ? nullptr : &found->second);
+  }
+  const auto judge = make_backend("reference");
+  const Judgement judged = judge_node(*judge, narrow, node, inputs, {});
+  REQUIRE(judged.outputs[AttentionGradient::kDq].at(0) == doctest::Approx(0x1p-92).epsilon(1e-6));
+  CHECK(judged.bounds[AttentionGradient::kDq].at(0) >= 0x1p-92);
 }
 
 }  // namespace

@@ -188,12 +188,12 @@ TEST_CASE("shards: so is a norm with a mask, and one of images") {
               ShardTrained(images, "mnist_cnn"), 1e-9);
 }
 
-// The weights stay as they are, so that an update adds rounding to the states and nothing else: of
-// a sum of 64 rows 64 * 2^-53 of the sum of its terms' sizes, and what divisions by deviations make
-// of it in two layers, a factor below 100. A state takes 1 - keep of it at each update and keeps
-// `keep` of what it had, so 200 updates leave no more than one.
+// The weights stay as they are, so that an update adds rounding to the states and nothing else. A
+// sum of n rows in another order differs by at most n * 2^-53 of the sum of its terms' sizes. A
+// state takes the share 1 - keep of that at each update and keeps `keep` of what it had, so 200
+// updates leave no more than one. (The largest differences seen are 5 and 4 times 2^-53.)
 TEST_CASE("shards: 200 updates leave the states of a norm on the whole batch") {
-  constexpr double kBound = 100 * 64 * 0x1p-53;
+  constexpr double kBound = 64 * 0x1p-53;
   const Settings still{"train.optimizer=sgd", "train.lr=1e-300", "train.batch=64"};
   for (const char* norm : {"batchnorm", "batchrenorm{r_max=1.2,d_max=0.3}", "pn_v", "powernorm",
                            "powernorm{mode=paper,warmup=3}", "mabn{m=2,warmup=0}"}) {
@@ -205,7 +205,7 @@ TEST_CASE("shards: 200 updates leave the states of a norm on the whole batch") {
 }
 
 TEST_CASE("shards: so they do with masks" * doctest::test_suite("slow")) {
-  constexpr double kBound = 100 * 1024 * 0x1p-53;  // an update has up to 1,024 words
+  constexpr double kBound = 256 * 0x1p-53;  // an update has up to 256 words
   const Settings still{"train.optimizer=sgd", "train.lr=1e-300"};
   for (const char* norm : {"batchnorm", "powernorm"}) {
     CAPTURE(norm);

@@ -19,7 +19,8 @@ namespace keel::cuda {
 //                       the channel's kept elements
 //   count(kept, left_out, sums)  if it is there, adds the numbers of elements of a column
 //   terms(values of an element, turn, channel, sums)  adds the terms of an element. Where none
-//                       exists the values are 0, and those of a plain sum need not ask.
+//                       exists the values are 0, and must add 0: terms that are 0 for values
+//                       of 0 need not ask whether turn.exists
 // With kAnchored, sums of a part of a column are about an anchor. close(sums, anchor) makes sums of
 // them that are about none, and open(sums, anchor) does the reverse.
 struct PlainSums {
@@ -98,8 +99,9 @@ struct Chunks {
   std::int64_t count, length;
 };
 // There are enough chunks for all multiprocessors of a large device, with at least 64 rows or 2048
-// elements each. Their sums stay within 1 MiB, or 1 / 25 of x if that is more. Where there are
-// several, all but the last have the same number of elements for each thread.
+// elements each. Their sums take 1 MiB at the most or, if that is more, a double of each sum for
+// 256 elements of x. Where there are several chunks, all but the last have the same number of
+// elements for each thread.
 inline Chunks chunks_of(const ColumnSizes& sizes, int sums) {
   const Tiling tiling = tiling_of(sizes);
   const bool is_image = sizes.inner > 1;
