@@ -1,67 +1,41 @@
 // The device through CUDA's runtime library.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "backends/cuda/runtime.h"
+#include "backends/cuda/staging.h"
 #include "src/core/error.h"
 
 namespace keel::cuda {
 namespace {
-
-// Copies go through pinned memory, in parts of this size, so that they overlap with the host's
-// work.
-constexpr std::size_t kStaging = 4 << 20;
-
-// Pinned memory in two halves: one is filled while the device still reads the other.
-struct Staging {
-  Staging() {
-    KEEL_CUDA_CALL(cudaMallocHost(&memory, 2 * kStaging));
-    for (cudaEvent_t& event : free)
-      KEEL_CUDA_CALL(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  }
-  ~Staging() {
-    for (cudaEvent_t event : free) succeeded(cudaEventDestroy(event));
-    succeeded(cudaFreeHost(memory));
-  }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-
-  // Memory of `bytes` in the half that is being filled, for a copy on this stream.
-  std::byte* place(std::size_t bytes, cudaStream_t stream);
-
-  std::byte* memory = nullptr;
-  cudaEvent_t free[2];  // reached when the device has read the half
-  std::size_t used = 0;
-  int half = 0;
-};
-
-std::byte* Staging::place(std::size_t bytes, cudaStream_t stream) {
-  if (used + bytes > kStaging) {
-    KEEL_CUDA_CALL(cudaEventRecord(free[half], stream));
-    half ^= 1;
-    used = 0;
-    KEEL_CUDA_CALL(cudaEventSynchronize(free[half]));
-  }
-  std::byte* const first = memory + std::size_t(half) * kStaging + used;
-  used += (bytes + 63) / 64 * 64;
-  return first;
-}
 
 std::byte& new_memory() {
   static std::byte byte{0};
   return byte;
 }
 
+// Reads memory of zeros, which makes the L2 cache hold it. Memory that is written would do so, too,
+// but the kernel after it would have to wait until it has been written back.
+__global__ void read_zeros(const float4* memory, std::size_t count, float* never) {
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  float sum = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) {
+    sum += memory[i].x;
+  }
+  if (sum != 0) *never = sum;
+}
+
 // Two events, and memory of twice the L2 cache's size to fill it with.
 struct Stopwatch {
-  explicit Stopwatch(int device) {
+  Stopwatch(int device, cudaStream_t stream) {
     cudaDeviceProp properties{};
     KEEL_CUDA_CALL(cudaGetDeviceProperties(&properties, device));
-    bytes = 2 * std::size_t(properties.l2CacheSize);
-    KEEL_CUDA_CALL(cudaMalloc(&filler, bytes));
+    count = 2 * std::size_t(properties.l2CacheSize) / sizeof(float4);
+    blocks = unsigned(8 * properties.multiProcessorCount);
+    KEEL_CUDA_CALL(cudaMalloc(&filler, count * sizeof(float4)));
+    KEEL_CUDA_CALL(cudaMemsetAsync(filler, 0, count * sizeof(float4), stream));
     for (cudaEvent_t* event : {&start, &end}) KEEL_CUDA_CALL(cudaEventCreate(event));
   }
   ~Stopwatch() {
@@ -71,8 +45,15 @@ struct Stopwatch {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
-  void* filler = nullptr;
-  std::size_t bytes = 0;
+  // Takes everything else out of the cache.
+  void fill_cache(cudaStream_t stream) const {
+    read_zeros<<<blocks, 256, 0, stream>>>(filler, count, &filler->x);
+    KEEL_CUDA_CALL(cudaGetLastError());
+  }
+
+  float4* filler = nullptr;
+  std::size_t count = 0;
+  unsigned blocks = 0;
   cudaEvent_t start = nullptr, end = nullptr;
 };
 
@@ -193,8 +174,8 @@ const Place& current_place() {
 }  // namespace
 
 struct Device::Parts {
-  std::optional<Staging> staging;      // made when the first copy needs it
-  std::optional<Stopwatch> stopwatch;  // the same
+  std::optional<Uploads> uploads;
+  std::optional<Stopwatch> stopwatch;  // made when it is needed
 };
 
 bool succeeded(cudaError_t status) {
@@ -227,6 +208,12 @@ void require_device(int number) {
   KEEL_CUDA_CALL(cudaGetDeviceCount(&devices));
   check(number >= 0 && number < devices, ErrorKind::kBackendMissing,
         "device: expected one of the {} that CUDA counts, from 0 on, got {}", devices, number);
+  int major = 0, minor = 0;
+  KEEL_CUDA_CALL(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number));
+  KEEL_CUDA_CALL(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number));
+  // What nvcc compiles for; an older GPU would fail at its first kernel, without saying why.
+  check(major >= 8, ErrorKind::kBackendMissing,
+        "device {}: expected compute capability 8.0 or newer, got {}.{}", number, major, minor);
 }
 
 OnDevice::OnDevice(Device& device)
@@ -274,7 +261,7 @@ std::string address_refusal(int device, const void* address) {
 }
 
 Device::Device(const Options& options) : options_(options), parts_(std::make_unique<Parts>()) {
-  require_device();
+  require_device(number());
   const OnDevice here(*this);
   KEEL_CUDA_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 }
@@ -313,15 +300,8 @@ void Device::release(std::byte* memory) noexcept { succeeded(cudaFreeAsync(memor
 
 void Device::upload(std::byte* dst, const void* src, std::int64_t bytes) {
   const OnDevice here(*this);
-  if (!parts_->staging) parts_->staging.emplace();
-  const auto* const from = static_cast<const std::byte*>(src);
-  const auto size = std::size_t(bytes);
-  for (std::size_t done = 0; done < size; done += kStaging) {
-    const std::size_t part = std::min(size - done, kStaging);
-    std::byte* const place = parts_->staging->place(part, stream_);
-    const void* const staged = std::memcpy(place, from + done, part);
-    KEEL_CUDA_CALL(cudaMemcpyAsync(dst + done, staged, part, cudaMemcpyHostToDevice, stream_));
-  }
+  if (!parts_->uploads) parts_->uploads.emplace(stream_);
+  parts_->uploads->upload(dst, static_cast<const std::byte*>(src), std::size_t(bytes));
 }
 
 void Device::download(void* dst, const std::byte* src, std::int64_t bytes) {
@@ -342,9 +322,9 @@ void Device::synchronize() { KEEL_CUDA_CALL(cudaStreamSynchronize(stream_)); }
 
 double Device::seconds(const std::function<void()>& body) {
   const OnDevice here(*this);
-  if (!parts_->stopwatch) parts_->stopwatch.emplace(number());
+  if (!parts_->stopwatch) parts_->stopwatch.emplace(number(), stream_);
   const Stopwatch& stopwatch = *parts_->stopwatch;
-  KEEL_CUDA_CALL(cudaMemsetAsync(stopwatch.filler, 0, stopwatch.bytes, stream_));
+  stopwatch.fill_cache(stream_);
   KEEL_CUDA_CALL(cudaEventRecord(stopwatch.start, stream_));
   body();
   KEEL_CUDA_CALL(cudaEventRecord(stopwatch.end, stream_));

@@ -4,20 +4,44 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "backends/cuda/backend.h"
 #include "backends/cuda/runtime.h"
 
 namespace {
 int times_cleared = 0;
+// The compute capability of the only device that there seems to be; 0: those that there are.
+int pretended_major = 0, pretended_minor = 0;
+
+// CUDA's own function.
+template <class F>
+F* original(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
 }
+}  // namespace
 
 // CUDA's own, which forgets the last error, counted: without a driver that error cannot be read.
 extern "C" cudaError_t CUDARTAPI cudaGetLastError() {
   ++times_cleared;
-  static const auto original =
-      reinterpret_cast<cudaError_t (*)()>(dlsym(RTLD_NEXT, "cudaGetLastError"));
-  return original();
+  static const auto call = original<cudaError_t()>("cudaGetLastError");
+  return call();
+}
+
+extern "C" cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
+  static const auto call = original<cudaError_t(int*)>("cudaGetDeviceCount");
+  if (pretended_major == 0) return call(count);
+  *count = 1;
+  return cudaSuccess;
+}
+extern "C" cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute,
+                                                        int device) {
+  static const auto call =
+      original<cudaError_t(int*, cudaDeviceAttr, int)>("cudaDeviceGetAttribute");
+  if (pretended_major == 0) return call(value, attribute, device);
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? pretended_major : pretended_minor;
+  return cudaSuccess;
 }
 
 namespace keel::cuda {
@@ -54,6 +78,33 @@ TEST_CASE("cuda errors: a machine without a GPU is refused") {
     CHECK_NOTHROW(require_device());
   } else {
     check_forgotten([] { CudaBackend(Options{}); });
+  }
+}
+
+// Why a backend cannot be made for a device of that compute capability; empty if it can.
+std::string capability_refusal(int major, int minor) {
+  pretended_major = major, pretended_minor = minor;
+  std::string text;
+  try {
+    require_device(0);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBackendMissing);
+    text = error.what();
+  }
+  CHECK_THROWS_AS(require_device(1), Error);
+  if (!text.empty()) CHECK_THROWS_WITH_AS(CudaBackend(Options{}), text.c_str(), Error);
+  pretended_major = 0;
+  return text;
+}
+
+TEST_CASE("cuda errors: a GPU that is too old is refused, with what was expected") {
+  for (const auto [major, minor] : {std::pair{8, 0}, {8, 9}, {9, 0}, {12, 1}}) {
+    CHECK(capability_refusal(major, minor).empty());
+  }
+  for (const auto [major, minor] : {std::pair{7, 5}, {6, 1}, {5, 0}}) {
+    CHECK(
+        capability_refusal(major, minor) ==
+        fmt::format("device 0: expected compute capability 8.0 or newer, got {}.{}", major, minor));
   }
 }
 
