@@ -1,10 +1,16 @@
-"""Holds the lists of tools/mutate to the code: every mutant can be planted and has tests, every
-norm has mutants."""
+"""Holds the lists of tools/mutate, and that of tests/ptx/plant.py, to the code: every mutant can be
+planted and has tests, every norm has mutants, every CUDA source with kernels has faults."""
 import fnmatch
+import pathlib
 import re
+import sys
 
 import mutant_list
 import tree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ptx"))
+sys.dont_write_bytecode = True
+import plant  # noqa: E402
 
 NORMS = "src/ops/norm/norms.txt"
 BACKENDS = ("reference", "onednn")
@@ -48,6 +54,30 @@ def check_norms(root, mutants):
             yield f"{NORMS}:{number}: expected at least {LEAST} mutants of {norm}, got {found}"
 
 
+FAULTS = "tests/ptx/faults.txt"
+
+
+def check_faults(root):
+    if not (root / FAULTS).is_file():
+        return
+    faults = list(plant.read_list((root / FAULTS).read_text(encoding="utf-8")))
+    names = list(test_cases(root))
+    for fault in faults:
+        file = root / plant.KERNELS / fault.file
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        if (count := text.count(fault.find)) != 1:
+            yield f"{FAULTS}:{fault.number}: occurs {count} times in {fault.file}, expected once"
+        for pattern in fault.tests.split(","):
+            if not fnmatch.filter(names, pattern):
+                yield f"{FAULTS}:{fault.number}: no test case is called {pattern}"
+    sources = {fault.source for fault in faults}
+    for path in tree.files(root):
+        source = path.removeprefix(plant.KERNELS + "/").removesuffix(".cu")
+        if path == f"{plant.KERNELS}/{source}.cu" and source not in sources:
+            if "launch(" in (root / path).read_text(encoding="utf-8"):
+                yield f"{path}: expected faults of it in {FAULTS}, got none"
+
+
 def check(root):
     entries = list(mutant_list.read_all(root))
     mutants = [entry for entry in entries if isinstance(entry, mutant_list.Mutant)]
@@ -55,6 +85,7 @@ def check(root):
     yield from check_planting(root, mutants)
     yield from check_tests(root, mutants)
     yield from check_norms(root, mutants)
+    yield from check_faults(root)
 
 
 if __name__ == "__main__":

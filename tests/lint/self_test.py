@@ -28,6 +28,8 @@ CLEAN = {
                         'TEST_CASE("a, b") {\n  f("/tmp/x");\n}\nTEST_CASE("b") {}\n',
     "tools/setup": "#!/usr/bin/env bash\n# Sets up. --test\n",
     "tests/mutants/a.txt": "# Some.\nfile src/core/a.h\nterm: no pragma\n- #pragma once\n+\n",
+    "backends/cuda/kernels/a.cu": "// A kernel.\nlaunch(a);\n",
+    "tests/ptx/faults.txt": "# Some.\nsource a\ntests b\nno launch\n- launch\n+ skip\n",
     "README.md": "# keel\n\nSee [train](docs/cli.md#keel-train), `src/core/a.h`, "
                  "`src/ops/FILE.cpp` and `tools/setup --test`.\n\n"
                  "    build/keel train a --out b --recipe laptop --set train.lr=3 | head\n",
@@ -139,6 +141,12 @@ PLANTED = [
     ("check_mutants", "tests/mutants/b.txt",
      "file src/core/a.h\ntests a*,c*\nterm: no vector\n- vector\n+ list\n", ":3: no test case is"),
     ("check_mutants", "src/ops/norm/norms.txt", "b B\n", ":1: expected at least 3 mutants of b"),
+    ("check_mutants", "tests/ptx/faults.txt", "source a\ntests b\nx\n- lunch\n+ a\n",
+     ":3: occurs 0 times in a.cu, expected once"),
+    ("check_mutants", "tests/ptx/faults.txt", "source a\ntests z*\nx\n- launch\n+ a\n",
+     ":3: no test case is called z*"),
+    ("check_mutants", "backends/cuda/kernels/norm/b.cu", "// B.\nlaunch(b);\n",
+     ": expected faults of it in tests/ptx/faults.txt, got none"),
     ("check_text", "src/core/x.cpp", "// A file.\nint a; \n", ":2: white space"),
     ("check_text", "src/core/x.cpp", "// A file.\r\n", ":1: white space"),
     ("check_text", "src/core/x.cpp", "// A file.\n\tint a;\n", ":2: a tab"),

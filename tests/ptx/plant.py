@@ -4,6 +4,7 @@ source to PTX, which takes the place of the program's own while its tests run. T
 
 usage: tests/ptx/plant.py ROOT BUILD [TEXT]    TEXT: only faults whose source or words contain it
 """
+import concurrent.futures
 import dataclasses
 import os
 import pathlib
@@ -24,11 +25,12 @@ class Fault:
     what: str
     find: str = ""
     replacement: str = ""
+    number: int = 0  # of the line that says what it does
 
 
 def read_list(text):
     source = file = tests = fault = None
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), 1):
         word, _, rest = line.partition(" ")
         rest = rest.replace("\\n", "\n")
         if not line or word == "#":
@@ -45,7 +47,7 @@ def read_list(text):
             fault.replacement = rest
             yield fault
         else:
-            fault = Fault(source, file, tests, line)
+            fault = Fault(source, file, tests, line, number=number)
 
 
 def compile_ptx(root, build, folder, source):
@@ -81,10 +83,10 @@ def passes(build, tests, ptx):
 
 
 def plant(root, build, fault):
-    """What is wrong with the tests, or nothing if they notice the fault."""
+    """What the tests say of a fault, and whether that is a problem: they do not notice it."""
     text = (root / KERNELS / fault.file).read_text(encoding="utf-8") if fault.find else ""
     if fault.find and text.count(fault.find) != 1:
-        return f"stale: occurs {text.count(fault.find)} times"
+        return f"stale: occurs {text.count(fault.find)} times", True
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         changed = folder / KERNELS / fault.file
@@ -93,13 +95,11 @@ def plant(root, build, fault):
             changed.write_text(text.replace(fault.find, fault.replacement), encoding="utf-8")
         ptx = compile_ptx(root, build, folder, fault.source)
         if isinstance(ptx, str):
-            return f"does not compile:\n{ptx}"
+            return f"does not compile:\n{ptx}", True
         is_right, how = passes(build, fault.tests, ptx)
     if is_right == bool(fault.find):
-        return f"is not noticed ({how})" if fault.find else f"fails ({how})"
-    print(f"plant: {fault.source}: {fault.what}: {'noticed: ' + how if fault.find else 'passes'}",
-          flush=True)
-    return None
+        return f"is not noticed ({how})" if fault.find else f"fails ({how})", True
+    return f"noticed: {how}" if fault.find else "passes", False
 
 
 def main():
@@ -108,14 +108,15 @@ def main():
     chosen = [fault for fault in faults
               if len(sys.argv) < 4 or sys.argv[3] in f"{fault.source} {fault.what}"]
     # Each source as it is, first: its tests pass with PTX in place of the program's own.
-    sound = {fault.source: Fault(fault.source, fault.file, fault.tests, "as it is")
+    sound = {(fault.source, fault.tests): Fault(fault.source, fault.file, fault.tests, "as it is")
              for fault in chosen}
     bad = 0
-    for fault in [*sound.values(), *chosen]:
-        problem = plant(root, build, fault)
-        if problem:
-            bad += 1
-            print(f"plant: {fault.source}: {fault.what}: {problem}", flush=True)
+    subjects = [*sound.values(), *chosen]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for fault, (said, is_bad) in zip(subjects, pool.map(
+                lambda fault: plant(root, build, fault), subjects)):
+            bad += is_bad
+            print(f"plant: {fault.source}: {fault.what}: {said}", flush=True)
     print(f"plant: {len(chosen)} faults, {bad} problems")
     return 1 if bad or not chosen else 0
 

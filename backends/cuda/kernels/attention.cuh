@@ -57,13 +57,15 @@ inline Attention attention_of(const NodeContext& context) {
           attrs};
 }
 
-// The head of this block, and the block's own first query or key.
+// The head of this block, and the block's own first query or key. The grid begins behind `before`
+// heads, counted through all rows.
 struct AttentionPlace {
   std::int64_t row, head, first;
 
-  __device__ AttentionPlace(const AttentionSizes& sizes, std::int64_t length, int own) {
+  __device__ AttentionPlace(const AttentionSizes& sizes, std::int64_t length, int own,
+                            std::int64_t before = 0) {
     const std::int64_t tiles = (length + own - 1) / own;
-    const std::int64_t number = blockIdx.x / tiles;
+    const std::int64_t number = before + blockIdx.x / tiles;
     row = number / sizes.heads, head = number % sizes.heads;
     first = blockIdx.x % tiles * own;
   }

@@ -1,6 +1,8 @@
-// The backward of attention: a kernel with a tile of queries a block computes dq, then one with a
-// tile of keys a block computes dk and dv. Both recompute the probabilities from q, k and lse.
+// The backward of attention, for some heads and a range of their keys at a time. A kernel with a tile
+// of keys a block recomputes the probabilities from q, k and lse, computes dk and dv, and leaves dS,
+// the gradients of the scores; one with a tile of queries a block multiplies these by k for dq.
 // Beside factors of bf16, probabilities, dS and dy are rounded to bf16 before they are multiplied.
+#include "backends/cuda/attention_parts.h"
 #include "backends/cuda/kernels/attention.cuh"
 #include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
@@ -14,52 +16,37 @@ struct Saved {
   Global<float> delta;  // (b, heads, queries), the sums of dy y
 };
 
+// The sums of dy y of every query in every head.
 template <class T>
-__global__ void __launch_bounds__(T::kBlock)
-    differentiate_queries(Attention of, Saved saved, Global<float> dq) {
-  __shared__ typename T::OwnPanel q, dy;
-  __shared__ typename T::OtherPanel k, v;
-  __shared__ typename T::Exchange exchange;
+__global__ void __launch_bounds__(T::kBlock) sum_gradients(Attention of, Saved saved) {
+  __shared__ typename T::OwnPanel dy;
   const AttentionPlace place(of.sizes, of.sizes.queries, T::kOwn);
-  const AttentionDropout dropout(of, place);
   const std::int64_t start = place.feature(of.sizes, of.sizes.queries, place.first);
   const std::uint32_t queries = present_queries(of.sizes, place.first);
-  load_panel<T>(q, queries, of.q, start, of.sizes);
   load_panel<T>(dy, queries, saved.dy, start, of.sizes);
   __syncthreads();
-  float lse[T::kRowsAThread] = {}, delta[T::kRowsAThread] = {};
   for (int r = 0; r < T::kRowsAThread; ++r) {
-    delta[r] = sum_products<T>(dy, saved.y, start, of.sizes, r);
-    if ((queries >> T::row(r) & 1) == 0) continue;
-    const std::int64_t at = place.per_query(of.sizes, place.first + T::row(r));
-    lse[r] = saved.lse[at];
-    if (T::lane() == 0) saved.delta[at] = delta[r];
+    const float delta = sum_products<T>(dy, saved.y, start, of.sizes, r);
+    if ((queries >> T::row(r) & 1) == 0 || T::lane() != 0) continue;
+    saved.delta[place.per_query(of.sizes, place.first + T::row(r))] = delta;
   }
-  typename T::Results results;
-  clear<T>(results);
-  each_key_tile<T>(of, place, k, v, [&](std::int64_t first, std::uint32_t present) {
-    typename T::Scores scores, products;
-    multiply_features<T>(q, k, scores);
-    multiply_features<T>(dy, v, products);
-    KEEL_UNROLL
-    for (int r = 0; r < T::kRowsAThread; ++r) {
-      const std::int64_t i = place.first + T::row(r);
-      const std::uint32_t kept = kept_keys<T>(of, dropout, i, first);
-      for (int c = 0; c < T::kColsAThread; ++c) {
-        const float keep = (kept >> T::col(c) & 1) != 0 ? of.factor : 0;
-        const float p = exponential(of.scale * scores[r][c] - lse[r]);
-        const float ds = p * (keep * products[r][c] - delta[r]);
-        const float factor = of.is_narrow ? in_bf16(ds) : ds;
-        exchange.at(T::row(r), T::col(c)) = sees(of, i, first, T::col(c), present) ? factor : 0;
-      }
-    }
-    __syncwarp();
-    add_products<T>(exchange, k, results);
-    __syncwarp();
-  });
-  store_results<T>(dq, {start, of.sizes.queries - place.first}, of.sizes, results,
-                   [&](int) { return of.scale; });
 }
+
+// Heads of all rows, counted through, and keys of each, whose dS is in memory.
+struct Part {
+  std::int64_t first_head, heads, first_key, keys;
+
+  // Where the dS of a key lies: dS (heads, keys, queries) of the part.
+  __device__ std::int64_t row(const AttentionSizes& sizes, const AttentionPlace& place,
+                              std::int64_t key) const {
+    const std::int64_t head = place.row * sizes.heads + place.head - first_head;
+    return (head * keys + key - first_key) * sizes.queries;
+  }
+  template <class T>
+  Grid grid(std::int64_t length) const {
+    return {heads * ceil_div(length, T::kOwn), T::kBlock};
+  }
+};
 
 // What a tile of queries gives to the keys of a block: for each of its keys and each query the
 // probability that is kept, and dS.
@@ -94,13 +81,34 @@ struct KeyGradients {
   }
 };
 
+// Writes a tile's dS of those keys and queries that exist.
+template <class T>
+__device__ void store_tile(const AttentionSizes& sizes, const AttentionPlace& place,
+                           std::int64_t first, const Part& part, typename T::Exchange& tile,
+                           Global<float> ds) {
+  for (int r = 0; r < T::kRowsAThread; ++r) {
+    const std::int64_t j = place.first + T::row(r);
+    if (j >= part.first_key + part.keys) continue;
+    const std::int64_t row = part.row(sizes, place, j);
+    for (int c = 0; c < T::kColsAThread; ++c) {
+      const std::int64_t i = first + T::col(c);
+      if (i < sizes.queries) ds[row + i] = tile.at(T::row(r), T::col(c));
+    }
+  }
+}
+
+struct OfKeys {
+  Global<float> dk, dv, ds;
+};
+
 template <class T>
 __global__ void __launch_bounds__(T::kBlock)
-    differentiate_keys(Attention of, Saved saved, Global<float> dk, Global<float> dv) {
+    differentiate_keys(Attention of, Saved saved, Part part, OfKeys to) {
   __shared__ typename T::OwnPanel k, v;
   __shared__ typename T::OtherPanel q, dy;
   __shared__ typename T::Exchange p_kept, ds;
-  const AttentionPlace place(of.sizes, of.sizes.keys, T::kOwn);
+  AttentionPlace place(of.sizes, part.keys, T::kOwn, part.first_head);
+  place.first += part.first_key;
   const AttentionDropout dropout(of, place);
   const std::int64_t start = place.feature(of.sizes, of.sizes.keys, place.first);
   const std::uint32_t present = present_keys(of, place.row, place.first, T::kOwn);
@@ -124,18 +132,77 @@ __global__ void __launch_bounds__(T::kBlock)
     typename T::Scores scores, products;
     multiply_features<T>(k, q, scores);
     multiply_features<T>(v, dy, products);
+    KEEL_UNROLL
     for (int c = 0; c < T::kColsAThread; ++c) {
       gradients.take(c, first, scores, products);
     }
     __syncwarp();
+    store_tile<T>(of.sizes, place, first, part, ds, to.ds);
     add_products<T>(p_kept, dy, of_v);
     add_products<T>(ds, q, of_k);
     __syncwarp();
   }
-  const std::int64_t rows = of.sizes.keys - place.first;
+  const std::int64_t rows = part.first_key + part.keys - place.first;
   const float of_kept = of.is_narrow ? of.factor : 1;
-  store_results<T>(dv, {start, rows}, of.sizes, of_v, [&](int) { return of_kept; });
-  store_results<T>(dk, {start, rows}, of.sizes, of_k, [&](int) { return of.scale; });
+  store_results<T>(to.dv, {start, rows}, of.sizes, of_v, [&](int) { return of_kept; });
+  store_results<T>(to.dk, {start, rows}, of.sizes, of_k, [&](int) { return of.scale; });
+}
+
+// Until the last range of keys, dq holds the sum so far, without the factor of the scores.
+template <class T>
+__global__ void __launch_bounds__(T::kBlock)
+    differentiate_queries(Attention of, Part part, Global<const float> ds, Global<float> dq) {
+  __shared__ typename T::OtherPanel k;
+  __shared__ typename T::Exchange exchange;
+  const std::int64_t queries = of.sizes.queries, end = part.first_key + part.keys;
+  const AttentionPlace place(of.sizes, queries, T::kOwn, part.first_head);
+  const OwnRows rows{place.feature(of.sizes, queries, place.first), queries - place.first};
+  typename T::Results results;
+  clear<T>(results);
+  if (part.first_key > 0) load_results<T>(dq, rows, of.sizes, results);
+  const std::int64_t seen = keys_seen(of, place.first, T::kOwn), last = seen < end ? seen : end;
+  for (std::int64_t first = part.first_key; first < last; first += T::kOther) {
+    const std::uint32_t present = present_keys(of, place.row, first, T::kOther);
+    if (present == 0) continue;
+    __syncthreads();
+    load_panel<T>(k, present, of.k, place.feature(of.sizes, of.sizes.keys, first), of.sizes);
+    for (int item = int(threadIdx.x); item < T::kOwn * T::kOther; item += T::kBlock) {
+      const int own = item % T::kOwn, other = item / T::kOwn;
+      const std::int64_t i = place.first + own;
+      const bool is_seen = i < queries && sees(of, i, first, other, present);
+      exchange.at(own, other) = is_seen ? ds[part.row(of.sizes, place, first + other) + i] : 0;
+    }
+    __syncthreads();
+    add_products<T>(exchange, k, results);
+  }
+  const float factor = end == of.sizes.keys ? of.scale : 1;
+  store_results<T>(dq, rows, of.sizes, results, [&](int) { return factor; });
+}
+
+// How many heads, and how many keys of each, are computed at a time.
+struct PartSizes {
+  std::int64_t heads, keys;
+
+  explicit PartSizes(const AttentionSizes& sizes) {
+    const std::int64_t all = std::max<std::int64_t>(sizes.batch * sizes.heads, 1);
+    const std::int64_t most = most_score_gradients / std::max<std::int64_t>(sizes.queries, 1);
+    // Tiles begin where they do without parts, which gives the same bits.
+    keys = std::min(sizes.keys, std::max<std::int64_t>(most / kWarp * kWarp, kWarp));
+    heads = std::clamp<std::int64_t>(most / std::max<std::int64_t>(keys, 1), 1, all);
+  }
+};
+
+// Calls f for one part after the other.
+template <class F>
+void each_part(const AttentionSizes& sizes, const PartSizes& each, const F& f) {
+  const std::int64_t heads = sizes.batch * sizes.heads;
+  for (std::int64_t head = 0; head < heads; head += each.heads) {
+    std::int64_t key = 0;
+    do {  // Without a key, dq is 0.
+      f(Part{head, std::min(each.heads, heads - head), key, std::min(each.keys, sizes.keys - key)});
+      key += each.keys;
+    } while (key < sizes.keys);
+  }
 }
 
 }  // namespace
@@ -144,19 +211,26 @@ Prepared prepare_attention_backward(const NodeContext& context) {
   using In = AttentionInput;
   using Out = AttentionGradient;
   const Attention of = attention_of(context);
+  const PartSizes each(of.sizes);
   const std::int64_t deltas = of.sizes.batch * of.sizes.heads * of.sizes.queries;
-  const auto run = [of, deltas](const Binding& b) {
+  const std::int64_t gradients = each.heads * each.keys * of.sizes.queries;
+  const auto run = [of, each, deltas, gradients](const Binding& b) {
     const Attention bound = of.bound(b);
     const Saved saved{input(b.inputs[In::kY]), input(b.inputs[In::kLse]),
                       Factor(b.inputs[In::kDy], bound.is_narrow), workspace(b, deltas)};
+    const auto ds = workspace(b, gradients, deltas * std::int64_t(sizeof(float)));
+    const auto dq = output(b.outputs[Out::kDq]);
+    const OfKeys of_keys{output(b.outputs[Out::kDk]), output(b.outputs[Out::kDv]), ds};
     with_tile(of.sizes.width, [&]<class T>(std::type_identity<T>) {
-      launch(differentiate_queries<T>, of.grid<T>(of.sizes.queries), bound, saved,
-             output(b.outputs[Out::kDq]));
-      launch(differentiate_keys<T>, of.grid<T>(of.sizes.keys), bound, saved,
-             output(b.outputs[Out::kDk]), output(b.outputs[Out::kDv]));
+      launch(sum_gradients<T>, of.grid<T>(of.sizes.queries), bound, saved);
+      each_part(of.sizes, each, [&](const Part& part) {
+        launch(differentiate_keys<T>, part.grid<T>(part.keys), bound, saved, part, of_keys);
+        launch(differentiate_queries<T>, part.grid<T>(of.sizes.queries), bound, part,
+               Global<const float>(ds), dq);
+      });
     });
   };
-  return kernel_of(run, deltas * std::int64_t(sizeof(float)));
+  return kernel_of(run, (deltas + gradients) * std::int64_t(sizeof(float)));
 }
 
 }  // namespace keel::cuda

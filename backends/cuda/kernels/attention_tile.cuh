@@ -48,15 +48,17 @@ struct AttentionTile {
   };
 };
 
-// Registers hold 4 kFoursAThread results of a row; shared memory is limited to 48 KiB a block.
+// Registers hold 4 kFoursAThread results of a row; shared memory is limited to 48 KiB a block. A
+// thread loads kRows + kCols times four features for 4 kRows kCols products: the larger both are,
+// the less the loads keep it.
 template <int kWidth>
 struct TileOfWidth;
 template <>
-struct TileOfWidth<32> : AttentionTile<32, 128, 8, 2, 4> {};
+struct TileOfWidth<32> : AttentionTile<32, 64, 8, 4, 4> {};
 template <>
-struct TileOfWidth<64> : AttentionTile<64, 128, 16, 4, 2> {};
+struct TileOfWidth<64> : AttentionTile<64, 64, 8, 4, 4> {};
 template <>
-struct TileOfWidth<128> : AttentionTile<128, 128, 16, 2, 1> {};
+struct TileOfWidth<128> : AttentionTile<128, 64, 8, 2, 2> {};
 template <>
 struct TileOfWidth<256> : AttentionTile<256, 64, 8, 1, 1> {};
 static_assert(kWidestHead == 256);
@@ -147,6 +149,21 @@ __device__ void clear(typename T::Results& results) {
 struct OwnRows {
   std::int64_t start, count;
 };
+
+// Reads results from y's own rows.
+template <class T>
+__device__ void load_results(Global<float> y, const OwnRows& rows, const AttentionSizes& sizes,
+                             typename T::Results& results) {
+  for (int r = 0; r < T::kRowsAThread; ++r) {
+    if (T::row(r) >= rows.count) continue;
+    for (int f = 0; f < T::kFoursAThread; ++f) {
+      const int four = T::col(0) + f * T::kLanesARow;
+      const std::int64_t at = rows.start + T::row(r) * sizes.features() + 4 * four;
+      const Quad x = load_some(y, at, features_of_four(sizes.width, four), false);
+      results[r][f] = make_float4(x.at[0], x.at[1], x.at[2], x.at[3]);
+    }
+  }
+}
 
 // Writes y's own rows: factor(r) * results.
 template <class T, class Factor>

@@ -219,32 +219,35 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
 }
 
 // Calls finish(column, sums) for every column, from partial sums (chunks, kSums, columns). A block
-// handles 32 columns, and each of its warps joins every kFoldWarps-th chunk. Few blocks run, so
-// no other block hides the time while a load is on its way: kFoldLoads chunks are loaded at a time.
-// Sums that need an anchor have the mean of the first chunk that is not empty. finish.prefetch, if
-// it is there, asks for what `finish` will read.
-inline constexpr int kFoldWarps = 16, kFoldLoads = 8;
+// handles kFoldColumns neighbouring columns, which are two sectors of memory: with more of them,
+// the columns of most norms would give few multiprocessors work. Its groups of as many lanes, slots,
+// join every kFoldSlots-th chunk. No other block hides the time while a load is on its way, so
+// kFoldLoads chunks are loaded at a time. Sums that need an anchor have the mean of the first chunk
+// that is not empty. finish.prefetch, if it is there, asks for what `finish` will read.
+inline constexpr int kFoldWarps = 16, kFoldColumns = 8, kFoldLoads = 3;
+inline constexpr int kFoldSlots = kFoldWarps * kWarp / kFoldColumns;
 template <class Terms, int kSums, class Finish>
 __global__ void __launch_bounds__(kWarp* kFoldWarps)
     join_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
                 Finish finish) {
-  constexpr int kBlock = kWarp * kFoldWarps;
-  __shared__ Shared<double, kSums * kBlock> shared;
+  __shared__ Shared<double, kSums * kFoldWarps * kFoldColumns> shared;
   const int thread = int(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
-  const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + lane;
+  const int own = thread % kFoldColumns;
+  const std::int64_t column = std::int64_t{blockIdx.x} * kFoldColumns + own;
   const auto at = [&](std::int64_t chunk, int s) {
     return column < columns ? partial[(chunk * kSums + s) * columns + column] : 0;
   };
   if constexpr (requires { finish.prefetch(column); }) {
-    if (warp == 1 && column < columns) finish.prefetch(column);
+    if (warp == 1 && lane == own && column < columns) finish.prefetch(column);
   }
   double sums[kSums] = {}, count = 0, anchor = 0;
   if constexpr (Terms::kAnchored) count = at(0, 0), anchor = at(0, 1);
-  for (std::int64_t first = warp; first < chunks; first += kFoldWarps * kFoldLoads) {
+  for (std::int64_t first = thread / kFoldColumns; first < chunks;
+       first += kFoldSlots * kFoldLoads) {
     double others[kFoldLoads][kSums] = {};
     KEEL_UNROLL
     for (int i = 0; i < kFoldLoads; ++i) {
-      const std::int64_t chunk = first + i * kFoldWarps;
+      const std::int64_t chunk = first + i * kFoldSlots;
       if (chunk >= chunks || column >= columns) continue;
       for (int s = 0; s < kSums; ++s) others[i][s] = at(chunk, s);
     }
@@ -259,24 +262,29 @@ __global__ void __launch_bounds__(kWarp* kFoldWarps)
       for (int s = 0; s < kSums; ++s) sums[s] += others[i][s];
     }
   }
+  // The slots of a warp, then those of all warps.
+  for (int other = kWarp / 2; other >= kFoldColumns; other /= 2) {
+    for (double& sum : sums) sum += __shfl_xor_sync(kAllLanes, sum, other);
+  }
+  const auto place = [=](int s, int of_warp) {
+    return (s * kFoldWarps + of_warp) * kFoldColumns + own;
+  };
   for (int half = kFoldWarps / 2; half > 0; half /= 2) {
-    if (warp >= half && warp < 2 * half) {
-      for (int s = 0; s < kSums; ++s) shared[s * kBlock + thread] = sums[s];
+    if (warp >= half && warp < 2 * half && lane == own) {
+      for (int s = 0; s < kSums; ++s) shared[place(s, warp)] = sums[s];
     }
     __syncthreads();
-    for (int s = 0; s < kSums && warp < half; ++s) {
-      sums[s] += shared[s * kBlock + thread + half * kWarp];
-    }
+    for (int s = 0; s < kSums && warp < half; ++s) sums[s] += shared[place(s, warp + half)];
   }
-  if (warp > 0 || column >= columns) return;
+  if (warp > 0 || lane != own || column >= columns) return;
   if constexpr (Terms::kAnchored) Terms::close(sums, anchor);
   finish(column, sums);
 }
 template <class Terms, int kSums, class Finish>
 void finish_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
                    const Finish& finish) {
-  launch(join_chunks<Terms, kSums, Finish>, {ceil_div(columns, kWarp), kWarp * kFoldWarps}, columns,
-         chunks, partial, finish);
+  launch(join_chunks<Terms, kSums, Finish>, {ceil_div(columns, kFoldColumns), kWarp * kFoldWarps},
+         columns, chunks, partial, finish);
 }
 
 // Calls finish(column, sums) on the device with the sums over all elements of every column.
