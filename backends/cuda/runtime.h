@@ -133,8 +133,7 @@ Device& current_device();
 // The stream of this thread's innermost OnDevice or OnStream. Throws as current_device() does.
 Stream current_stream();
 
-// Throws Error{kBackendMissing} unless the device of that number can be used: it is there, and its
-// compute capability is 8.0 or newer.
+// Throws Error{kBackendMissing} unless the device of that number can be used.
 void require_device(int number);
 // Says why a kernel on a device cannot use what lies at an address: it is the host's or another
 // device's. Empty if it can, as far as is known.

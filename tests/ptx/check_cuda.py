@@ -20,6 +20,7 @@ import time
 
 # Each names some kernels of another kind: rows, columns, images, attention, losses, updates.
 CHOSEN = ["cuda errors:*", "cuda once: every norm on rows of one*", "cuda once: new memory*",
+          "cuda once: what is uploaded*", "cuda attention: its backward*",
           "backend softmax: masked*", "backend attention: heads of every width",
           "backend dropout: seeds*", "backend loss: labels*", "backend embedding: ids*",
           "backend recurrent: saturated*", "backend reduce: NaN*", "backend layout: padding"]

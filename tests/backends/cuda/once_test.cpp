@@ -2,10 +2,13 @@
 // on a GPU is given to watch.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <random>
 #include <set>
+#include <vector>
 
 #include "backends/cuda/backend.h"
 #include "backends/cuda/runtime.h"
@@ -135,6 +138,26 @@ TEST_CASE("cuda once: new memory holds what was asked for") {
   memory->download(0, values, sizeof values);
   CHECK(std::isnan(values[0]));
   CHECK(std::isnan(values[1]));
+}
+
+TEST_CASE("cuda once: what is uploaded arrives, though its source changes at once") {
+  const auto backend = make_backend("cuda");
+  const std::int64_t bytes = 30 << 20;
+  const auto memory = backend->allocate(bytes);
+  std::mt19937 random(1);
+  std::vector<std::uint8_t> sent, got(static_cast<std::size_t>(bytes));
+  // Large ones of more than four halves of 4 MiB, small ones, and sizes that are no whole words.
+  for (const std::size_t size : {3u, 70'001u, 20u << 20, 1u, 65'536u, 65'537u, 5u << 20, 4097u}) {
+    std::vector<std::uint8_t> source(size);
+    const auto first = std::uint8_t(random());
+    for (std::size_t i = 0; i < size; ++i) source[i] = std::uint8_t(first + i / 251);
+    memory->upload(std::int64_t(sent.size()), source.data(), std::int64_t(size));
+    sent.insert(sent.end(), source.begin(), source.end());
+    std::ranges::fill(source, std::uint8_t{0xEE});
+  }
+  got.resize(sent.size());
+  memory->download(0, got.data(), std::int64_t(got.size()));
+  CHECK((got == sent));
 }
 
 }  // namespace

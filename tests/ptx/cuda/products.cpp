@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tests/ptx/cuda/device.h"
+#include "tests/ptx/cuda/streams.h"
 #include "tests/ptx/fault.h"
 
 using keel::ptx::answer;
@@ -208,8 +209,9 @@ KEEL_PTX_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_
                                            const void* beta, const void*, cublasLtMatrixLayout_t,
                                            void* y, cublasLtMatrixLayout_t y_layout,
                                            const cublasLtMatmulAlgo_t* algorithm, void* workspace,
-                                           std::size_t, cudaStream_t) {
+                                           std::size_t, cudaStream_t stream) {
   return status_of(answer([&] {
+    keel::ptx::begin_work(stream);
     const Layout of_a = layout(a_layout), of_b = layout(b_layout), of_y = layout(y_layout);
     const Description description = *reinterpret_cast<Description*>(how);
     const std::uint64_t alignment = algorithm->data[0];

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "tests/ptx/cuda/device.h"
+#include "tests/ptx/cuda/streams.h"
 #include "tests/ptx/fault.h"
 
 namespace keel::ptx {
@@ -65,8 +66,10 @@ KEEL_PTX_API cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host)
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block,
-                                            void** arguments, std::size_t shared, cudaStream_t) {
+                                            void** arguments, std::size_t shared,
+                                            cudaStream_t stream) {
   return answer([&] {
+    keel::ptx::begin_work(stream);
     if (shared) keel::ptx::fail("shared memory of a size that the launch gives");
     const keel::ptx::Code& code = device().kernels.code(kernel);
     device().launch(code, grid, block, keel::ptx::packed(code, arguments));

@@ -1,16 +1,20 @@
-// The functions of CUDA's runtime that keel calls. Work is done at once, so events have always
-// been reached; what CUDA refuses during a capture is refused here, too.
+// The functions of CUDA's runtime that keel calls. Work is done at once, but for copies from the
+// host (streams.h); what CUDA refuses during a capture is refused here, too.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "tests/ptx/cuda/device.h"
+#include "tests/ptx/cuda/streams.h"
 #include "tests/ptx/fault.h"
 
 using keel::ptx::answer;
+using keel::ptx::begin_work;
 using keel::ptx::device;
 using keel::ptx::fail;
+using keel::ptx::Stream;
+using keel::ptx::stream_of;
 using keel::ptx::Work;
 
 namespace {
@@ -21,6 +25,12 @@ using Clock = std::chrono::steady_clock;
 struct Event {
   Clock::time_point time = Clock::now();
   bool is_timed;
+  Stream* stream = nullptr;  // on which it was recorded, and where
+  std::int64_t place = 0;
+
+  void wait() const {
+    if (stream) stream->come_to(place);
+  }
 };
 Event& event_of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
 
@@ -102,7 +112,12 @@ KEEL_PTX_API cudaError_t cudaFree(void* memory) {
     return cudaSuccess;
   });
 }
-KEEL_PTX_API cudaError_t cudaFreeAsync(void* memory, cudaStream_t) { return cudaFree(memory); }
+KEEL_PTX_API cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+  return answer([&] {
+    begin_work(stream);
+    return cudaFree(memory);
+  });
+}
 KEEL_PTX_API cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return answer([&] {
     *memory =
@@ -119,34 +134,54 @@ KEEL_PTX_API cudaError_t cudaFreeHost(void* memory) {
 }
 
 KEEL_PTX_API cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes,
-                                         cudaMemcpyKind kind, cudaStream_t) {
+                                         cudaMemcpyKind kind, cudaStream_t stream) {
   return answer([&] {
     if (kind != cudaMemcpyDeviceToHost) expect_device(to, bytes);
     if (kind != cudaMemcpyHostToDevice) expect_device(from, bytes);
-    device().enqueue([=] { std::memmove(to, from, bytes); });
+    const auto work = [=] { std::memmove(to, from, bytes); };
+    if (kind == cudaMemcpyHostToDevice && !device().recording) {
+      stream_of(stream).late.push_back(work);
+    } else {
+      begin_work(stream);
+      device().enqueue(work);
+    }
     return cudaSuccess;
   });
 }
-KEEL_PTX_API cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t) {
+KEEL_PTX_API cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes,
+                                         cudaStream_t stream) {
   return answer([&] {
     expect_device(memory, bytes);
+    begin_work(stream);
     device().enqueue([=] { std::memset(memory, value, bytes); });
     return cudaSuccess;
   });
 }
 
 KEEL_PTX_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = reinterpret_cast<cudaStream_t>(new int(0));
+  *stream = reinterpret_cast<cudaStream_t>(new Stream);
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  delete reinterpret_cast<int*>(stream);
-  return cudaSuccess;
+  return answer([&] {
+    begin_work(stream);
+    delete &stream_of(stream);
+    return cudaSuccess;
+  });
 }
-KEEL_PTX_API cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
-  return cudaSuccess;  // it has been reached
+// What comes later on the stream is done at once, so that the event has to be reached now.
+KEEL_PTX_API cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned) {
+  return answer([&] {
+    event_of(event).wait();
+    return cudaSuccess;
+  });
 }
-KEEL_PTX_API cudaError_t cudaStreamSynchronize(cudaStream_t) { return answer(waited); }
+KEEL_PTX_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return answer([&] {
+    begin_work(stream);
+    return waited();
+  });
+}
 
 KEEL_PTX_API cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
   return answer([] {
@@ -188,8 +223,9 @@ KEEL_PTX_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t
   *exec = reinterpret_cast<cudaGraphExec_t>(new Graph(*reinterpret_cast<Graph*>(graph)));
   return cudaSuccess;
 }
-KEEL_PTX_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
+KEEL_PTX_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return answer([&] {
+    begin_work(stream);
     for (const Work& work : *reinterpret_cast<Graph*>(exec)) device().enqueue(work);
     return cudaSuccess;
   });
@@ -215,13 +251,27 @@ KEEL_PTX_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete &event_of(event);
   return cudaSuccess;
 }
-KEEL_PTX_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  if (event_of(event).is_timed) device().counting.note_event();
-  event_of(event).time = Clock::now();
-  return cudaSuccess;
+KEEL_PTX_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return answer([&] {
+    if (event_of(event).is_timed) device().counting.note_event();
+    event_of(event).time = Clock::now();
+    event_of(event).stream = &stream_of(stream);
+    event_of(event).place = stream_of(stream).place();
+    return cudaSuccess;
+  });
 }
-KEEL_PTX_API cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
-KEEL_PTX_API cudaError_t cudaEventSynchronize(cudaEvent_t) { return answer(waited); }
+KEEL_PTX_API cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return answer([&] {
+    event_of(event).wait();
+    return cudaSuccess;
+  });
+}
+KEEL_PTX_API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return answer([&] {
+    event_of(event).wait();
+    return waited();
+  });
+}
 KEEL_PTX_API cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start,
                                               cudaEvent_t end) {
   const auto time = event_of(end).time - event_of(start).time;
