@@ -1,3 +1,4 @@
+// Copies from the host on a GPU: two streams for large ones, one for small ones.
 #include "backends/cuda/staging.h"
 
 namespace keel::cuda {

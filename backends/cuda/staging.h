@@ -12,7 +12,7 @@
 
 namespace keel::cuda {
 
-// What that asks of a device. A half is 0 or 1; it begins at half * bytes of a half in the host's
+// Staging asks this of a device. A half is 0 or 1; it begins at half * bytes of a half in the host's
 // pinned memory, and at the same offset in memory of the device.
 class StagingDevice {
  public:

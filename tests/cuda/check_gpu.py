@@ -10,8 +10,8 @@ import sys
 import tempfile
 
 # All that the script calls, so that a machine's own nvidia-smi and compute-sanitizer are not seen.
-COMMANDS = ("bash awk cat cmp cp date dirname du env grep ldd ls mkdir mktemp printf realpath rm sh "
-            "sleep strip tail tee timeout xargs").split()
+COMMANDS = ("bash awk cat cmp cp date dirname du env grep ldd ls mkdir mktemp printf realpath rm "
+            "sh sleep strip tail tee timeout xargs").split()
 KEEL = """case "$1 $FAULT" in
   --version*) exit 0;;
   *refused) [ "$1" != bench ] || { echo 'keel: error: no GPU can be used' >&2; exit 7; };;
@@ -90,7 +90,8 @@ def reports(place):
         got, said, report = place.run(*arguments, fault=fault)
         missing = [word for word in words if word not in report]
         if got != code or missing:
-            yield f"{fault} {arguments}: exit code {got}, the report lacks {missing}\n{said}{report}"
+            yield (f"{fault} {arguments}: exit code {got}, the report lacks {missing}\n"
+                   f"{said}{report}")
 
     def titles(*arguments):
         report = place.run(*arguments)[2]

@@ -57,7 +57,7 @@ inline Attention attention_of(const NodeContext& context) {
           attrs};
 }
 
-// The head of this block, and the block's own first query or key. The grid begins behind `before`
+// The head of this block, and the block's own first query or key. The grid begins after `before`
 // heads, counted through all rows.
 struct AttentionPlace {
   std::int64_t row, head, first;

@@ -1,6 +1,6 @@
-// The backward of attention, for some heads and a range of their keys at a time. A kernel with a tile
-// of keys a block recomputes the probabilities from q, k and lse, computes dk and dv, and leaves dS,
-// the gradients of the scores; one with a tile of queries a block multiplies these by k for dq.
+// The backward of attention, for some heads and a range of their keys at a time. A kernel with a
+// tile of keys a block recomputes the probabilities from q, k and lse, computes dk and dv, and
+// leaves dS, the gradients of scores; one with a tile of queries a block multiplies it by k for dq.
 // Beside factors of bf16, probabilities, dS and dy are rounded to bf16 before they are multiplied.
 #include "backends/cuda/attention_parts.h"
 #include "backends/cuda/kernels/attention.cuh"
@@ -46,6 +46,20 @@ struct Part {
   Grid grid(std::int64_t length) const {
     return {heads * ceil_div(length, T::kOwn), T::kBlock};
   }
+  // Writes the dS of a tile of queries, from `first` on, for those keys and queries that exist.
+  template <class T>
+  __device__ void store_tile(const AttentionSizes& sizes, const AttentionPlace& place,
+                             std::int64_t first, typename T::Exchange& tile,
+                             Global<float> ds) const {
+    for (int r = 0; r < T::kRowsAThread; ++r) {
+      const std::int64_t j = place.first + T::row(r);
+      if (j >= first_key + keys) continue;
+      for (int c = 0; c < T::kColsAThread; ++c) {
+        const std::int64_t i = first + T::col(c);
+        if (i < sizes.queries) ds[row(sizes, place, j) + i] = tile.at(T::row(r), T::col(c));
+      }
+    }
+  }
 };
 
 // What a tile of queries gives to the keys of a block: for each of its keys and each query the
@@ -80,22 +94,6 @@ struct KeyGradients {
     }
   }
 };
-
-// Writes a tile's dS of those keys and queries that exist.
-template <class T>
-__device__ void store_tile(const AttentionSizes& sizes, const AttentionPlace& place,
-                           std::int64_t first, const Part& part, typename T::Exchange& tile,
-                           Global<float> ds) {
-  for (int r = 0; r < T::kRowsAThread; ++r) {
-    const std::int64_t j = place.first + T::row(r);
-    if (j >= part.first_key + part.keys) continue;
-    const std::int64_t row = part.row(sizes, place, j);
-    for (int c = 0; c < T::kColsAThread; ++c) {
-      const std::int64_t i = first + T::col(c);
-      if (i < sizes.queries) ds[row + i] = tile.at(T::row(r), T::col(c));
-    }
-  }
-}
 
 struct OfKeys {
   Global<float> dk, dv, ds;
@@ -137,7 +135,7 @@ __global__ void __launch_bounds__(T::kBlock)
       gradients.take(c, first, scores, products);
     }
     __syncwarp();
-    store_tile<T>(of.sizes, place, first, part, ds, to.ds);
+    part.store_tile<T>(of.sizes, place, first, ds, to.ds);
     add_products<T>(p_kept, dy, of_v);
     add_products<T>(ds, q, of_k);
     __syncwarp();

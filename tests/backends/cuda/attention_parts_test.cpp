@@ -29,7 +29,7 @@ TEST_CASE("cuda attention: its backward in parts gives the same bits") {
   const auto backend = make_backend("cuda");
   for (const AttentionCase& row : cases) {
     CAPTURE(row.keys);
-    const test::Results expected = run_attention(*backend, row.step());
+    const auto expected = run_attention(*backend, row.step());
     // 32 keys of a head; all keys of two heads; 64 of one.
     for (const std::int64_t gradients :
          {std::int64_t{1}, 2 * row.keys * row.queries, 64 * row.queries}) {
