@@ -12,8 +12,8 @@
 
 namespace keel::cuda {
 
-// Staging asks this of a device. A half is 0 or 1; it begins at half * bytes of a half in the host's
-// pinned memory, and at the same offset in memory of the device.
+// Staging asks this of a device. A half is 0 or 1; it begins at half * bytes of a half in the
+// host's pinned memory, and at the same offset in memory of the device.
 class StagingDevice {
  public:
   virtual ~StagingDevice() = default;

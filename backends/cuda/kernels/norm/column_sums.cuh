@@ -219,11 +219,11 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
 }
 
 // Calls finish(column, sums) for every column, from partial sums (chunks, kSums, columns). A block
-// handles kFoldColumns neighbouring columns, which are two sectors of memory: with more of them, the
-// columns of most norms would give few multiprocessors work. Groups of as many of its lanes, slots,
-// join every kFoldSlots-th chunk. No other block hides the time while a load is on its way, so
-// kFoldLoads chunks are loaded at a time. Sums that need an anchor have the mean of the first chunk
-// that is not empty. finish.prefetch, if it is there, asks for what `finish` will read.
+// handles kFoldColumns neighbouring columns, two sectors of memory: with more, the columns of most
+// norms would give few multiprocessors work. Its groups of as many lanes, slots, join every
+// kFoldSlots-th chunk. No other block hides the time while a load is on its way, so kFoldLoads
+// chunks are loaded at a time. Sums that need an anchor have the mean of the first chunk that is
+// not empty. finish.prefetch, if it is there, asks for what `finish` will read.
 inline constexpr int kFoldWarps = 16, kFoldColumns = 8, kFoldLoads = 3;
 inline constexpr int kFoldSlots = kFoldWarps * kWarp / kFoldColumns;
 template <class Terms, int kSums, class Finish>
