@@ -1,5 +1,5 @@
-// Multi-head attention (Vaswani et al. 2017, eq. 1) that never holds more than a tile of scores
-// (Dao 2023, "FlashAttention-2", algorithms 1 and 2). For each head, on its slice of features:
+// Multi-head attention (Vaswani et al. 2017, eq. 1) that holds a tile of scores, in CUDA's backward
+// some of dS (Dao 2023, "FlashAttention-2", algorithms 1 and 2). For each head, on its features:
 //     y = dropout(softmax(scale q k^T + mask)) v
 //
 //   q (b, tq, d)   k, v (b, tk, d)   floating;  head h has the features [h w, (h + 1) w) of d

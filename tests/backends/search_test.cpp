@@ -96,6 +96,12 @@ TEST_CASE("backend search: what steps put into a state stays there, and is put i
       CHECK(got.at(r * 20 + i) == expected);
     }
   }
+  // At a place that is not there nothing is put, and the first element says so.
+  program.feed("t", Tensor::of<std::int32_t>({}, {4}));
+  program.run();
+  const Tensor outside = variables.read("memory");
+  CHECK(std::isnan(outside.at(0)));
+  for (std::int64_t e = 1; e < outside.elements(); ++e) CHECK(outside.at(e) == got.at(e));
 }
 
 TEST_CASE("backend search: results do not depend on the thread count") {
