@@ -71,6 +71,11 @@ study::PaperTable chosen_table(const ReproduceArgs& args) {
   return table;
 }
 
+std::string data_of(const ReproduceArgs& args, const study::PaperColumn& column) {
+  const bool builtin = column.is_builtin || args.run.data == "builtin";
+  return builtin ? "" : args.run.data;
+}
+
 bool is_in_zoo(const study::PaperColumn& column) {
   const auto models = models::all_models();
   return !column.recipes.empty() &&

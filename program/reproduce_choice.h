@@ -17,6 +17,9 @@ std::vector<std::int64_t> seeds_of(const std::string& text);
 // --norms. Throws Error{kUsage} for an unknown name, with the nearest known one.
 study::PaperTable chosen_table(const ReproduceArgs& args);
 
+// The folder that a column's trainings read; empty where they take their task's built-in data.
+std::string data_of(const ReproduceArgs& args, const study::PaperColumn& column);
+
 // Whether the zoo has the task of a column, and the table knows its metric.
 bool is_in_zoo(const study::PaperColumn& column);
 

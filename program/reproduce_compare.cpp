@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "frontend/report/figures.h"
+#include "program/reproduce_choice.h"
 #include "program/reproduce_figure.h"
 #include "program/reproduce_measure.h"
 
@@ -90,9 +91,9 @@ std::vector<std::string> remarks_of(const Plan& plan, const ReproduceArgs& args)
 // The column's title with the data that its trainings here have: the paper's name of a column says
 // nothing of these.
 std::string headed(const Plan& plan, const ReproduceArgs& args, const study::PaperColumn& column) {
-  const bool builtin = args.run.data.empty() || args.run.data == "builtin";
-  std::string data =
-      builtin ? "built in" : std::filesystem::path(args.run.data).filename().string();
+  const std::string folder = data_of(args, column);
+  if (folder.empty()) return fmt::format("{} [data here: built in]", column.title);
+  std::string data = std::filesystem::path(folder).filename().string();
   for (const Trial& trial : plan.trials) {
     const auto corpus = trial.settings.find("model.corpus");
     if (trial.run == column.run && corpus != trial.settings.end() && !corpus->second.empty()) {

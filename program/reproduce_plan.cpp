@@ -12,8 +12,6 @@
 namespace keel::cli {
 namespace {
 
-const std::string kBuiltin = "builtin";
-
 // Threads for one of several trainings at once, unless they are given.
 int threads_of(const ReproduceArgs& args) {
   if (args.jobs == 1 || args.run.threads != 0) return args.run.threads;
@@ -27,6 +25,7 @@ RunArgs arguments_of(const ReproduceArgs& args, const study::PaperColumn& column
   run.model = column.task;
   run.recipe = column.recipes.at(args.run.recipe);
   run.threads = threads_of(args);
+  run.data = data_of(args, column);
   run.sets.clear();
   if (column.settings.contains(args.run.recipe)) run.sets = column.settings.at(args.run.recipe);
   run.sets.insert(run.sets.end(), args.run.sets.begin(), args.run.sets.end());
@@ -51,7 +50,7 @@ PlannedCell obstacle(const ReproduceArgs& args, const study::PaperColumn& column
     const std::string missing = missing_for_study(args, column);
     if (!missing.empty()) return {"no data", missing, {}};
   }
-  if (args.run.data.empty() || args.run.data == kBuiltin) return {};
+  if (data_of(args, column).empty()) return {};
   try {
     expect_data(arguments_of(args, column));
     return {};

@@ -8,6 +8,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/group_scaling.h"
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/power_norm.h"
 #include "studies/lab.h"
@@ -41,6 +42,15 @@ FeatureMoments feature_moments(const std::vector<double>& x, const std::vector<d
   return m;
 }
 
+// What the norm's formulas call x: its input, or the scaled rows of it where the op scales them.
+Value normalized_input(Graph& g, const Node& norm) {
+  const Value x = norm.inputs[NormInput::kX];
+  if (norm.op != &kPowerNorm) return ops::scale(g, x, 1);
+  const auto& attrs = norm.attrs.as<PowerNormAttrs>();
+  if (!attrs.is_scaled()) return ops::scale(g, x, 1);
+  return ops::group_scaling(g, x, {.groups = attrs.groups, .eps = attrs.scaling_eps});
+}
+
 }  // namespace
 
 Value rows_of_features(Graph& g, Value x) {
@@ -66,8 +76,9 @@ WatchedNorm watched_norm(const std::string& norm) {
 }
 
 void mark_values(Graph& graph, const NormSite& site, const WatchedNorm& norm) {
-  const std::vector<Value>& inputs = graph.node(site.forward).inputs;
-  mark(graph, site, "x", rows_of_features(graph, inputs[NormInput::kX]));
+  const Node forward = graph.node(site.forward);  // a copy: new nodes move the graph's own
+  const std::vector<Value>& inputs = forward.inputs;
+  mark(graph, site, "x", rows_of_features(graph, normalized_input(graph, forward)));
   mark(graph, site, "dy",
        rows_of_features(graph, graph.node(site.backward).inputs[std::size_t(norm.dy)]));
   const std::size_t mask = std::size_t(norm.mask);

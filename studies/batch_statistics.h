@@ -27,7 +27,8 @@ WatchedNorm watched_norm(const std::string& norm);
 // A copy of tokens (rows, d) as they are, of images (n, d, h, w) as (n h w, d).
 Value rows_of_features(Graph& graph, Value x);
 
-// Marks what values_at() reads: x, dy and the mask.
+// Marks what values_at() reads: x, dy and the mask. Of a PowerNorm that scales its rows in groups
+// x is the scaled rows, whose mean square its running statistic follows.
 void mark_values(Graph& graph, const NormSite& site, const WatchedNorm& norm);
 
 // Rows are tokens or the pixels of images, without padding; float64.

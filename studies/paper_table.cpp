@@ -29,8 +29,8 @@ void expect_known(const Json& object, const std::vector<std::string>& known) {
 }
 
 PaperColumn column_of(const Json& json) {
-  expect_known(json, {"name", "title", "task", "run", "recipes", "settings", "seeds", "study",
-                      "split", "metric", "weights", "offset", "scale", "digits", "less_is_better"});
+  expect_known(json, {"name", "title", "task", "run", "recipes", "settings", "data", "seeds",
+                      "study", "split", "metric", "weights", "offset", "scale", "digits", "less_is_better"});
   PaperColumn column;
   column.name = json.at("name");
   column.title = json.value("title", column.name);
@@ -38,6 +38,10 @@ PaperColumn column_of(const Json& json) {
   column.run = json.value("run", column.name);
   column.recipes = json.value("recipes", column.recipes);
   column.settings = json.value("settings", column.settings);
+  const std::string data = json.value("data", "");
+  check(data.empty() || data == "builtin", ErrorKind::kInternal,
+        "column {}: data: expected builtin, got '{}'", column.name, data);
+  column.is_builtin = !data.empty();
   column.seeds = json.value("seeds", column.seeds);
   column.study = json.value("study", "");
   column.split = json.value("split", "test");

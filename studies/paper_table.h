@@ -16,6 +16,7 @@ struct PaperColumn {
   std::string run;          // columns with the same run are numbers of the same training
   std::map<std::string, std::string> recipes;                // "paper": "paper_sst5"; or none
   std::map<std::string, std::vector<std::string>> settings;  // more, by recipe: "train.batch=4"
+  bool is_builtin = false;         // trains on the task's built-in data whatever is asked for
   std::vector<std::string> seeds;  // settings that take the seed in addition to train.seed
   std::string study =
       {};  // measures `metric` of a finished training; empty: the training itself reports it

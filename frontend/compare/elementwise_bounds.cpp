@@ -215,13 +215,13 @@ void elementwise(const JudgedNode& n, NodeBounds& bounds) {
   }
 }
 
-// Where the program had another number than the judge, both are rounded.
+// Where the program had another number than the judge, both numbers are rounded.
 void cast(const JudgedNode& n, NodeBounds& bounds) {
   elementwise(n, bounds);
   if (n.graph.type({n.index, 0}).dtype != DType::kBF16) return;
-  for (std::size_t e = 0; e < n.out(0).size(); ++e) {
+  for (std::size_t e = 0; e < n.in(0).size(); ++e) {
     double& bound = bounds[0].as<double>()[e];
-    bound = apart_in_bf16(n.out(0)[e], bound);
+    bound = apart_in_bf16(n.in(0)[e], bound);
   }
 }
 

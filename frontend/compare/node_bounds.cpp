@@ -29,8 +29,8 @@ BoundRules& bound_rules() {
   return rules;
 }
 
-// The bounds of output 0 where it is rounded to bf16 as it is stored. Its error is then mostly that
-// of one rounding, so that nothing more is known of a sum.
+// The bounds of output 0 where it is rounded to bf16 as it is stored. What more is known of a sum
+// says nothing of the rounded one.
 void add_narrowing(const JudgedNode& node, NodeBounds& bounds) {
   for (std::size_t e = 0; e < node.out(0).size(); ++e) {
     double& bound = bounds[0].as<double>()[e];

@@ -22,7 +22,7 @@ struct JudgedNode {
   const Graph& graph;
   int index = 0;
   std::span<const Tensor* const> inputs;  // of the judge, in float64; null: absent
-  std::span<const Tensor> outputs;
+  std::span<const Tensor> outputs;  // before output 0 is rounded, where Node::is_narrowed
   Kernels kernels = Kernels::kKeel;
   // How far each element of an input may be from the value that the program had there, in float64;
   // null or missing: the input is exactly the program's.

@@ -1,5 +1,10 @@
 #include "frontend/compare/node_judge.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "src/core/bf16.h"
+
 namespace keel::compare {
 namespace {
 
@@ -25,13 +30,20 @@ class Widened {
 Judgement judge_node(Backend& judge, const Graph& graph, int index,
                      std::span<const Tensor* const> inputs, const JudgeOptions& options) {
   const Widened widened(inputs);
-  NodeRun run = run_node(judge, graph, index, widened.all());
-  check(run.refusal.empty(), ErrorKind::kBackendMissing, "{}: {}", graph.node(index).name,
-        run.refusal);
+  // Bounds say how far results are apart before they are rounded, and where a tie is near.
+  Node node = graph.node(index);
+  const bool is_narrowed = std::exchange(node.is_narrowed, false);
+  if (is_narrowed) node.outputs[0].dtype = DType::kF32;
+  NodeRun run = run_node(judge, {graph, node}, widened.all());
+  check(run.refusal.empty(), ErrorKind::kBackendMissing, "{}: {}", node.name, run.refusal);
   Judgement result{std::move(run.outputs), {}};
   if (options.wants_bounds && !is_view(graph.node(index))) {
     result.bounds = node_bounds({judge, graph, index, widened.all(), result.outputs,
                                  options.kernels, options.input_errors});
+  }
+  if (is_narrowed) {
+    const auto y = result.outputs[0].as<double>();
+    std::ranges::transform(y, y.begin(), rounded_to_bf16);
   }
   return result;
 }

@@ -40,16 +40,16 @@ Tensor part_of(const Tensor& value, std::int64_t offset, const TensorType& type)
 
 }  // namespace
 
-NodeRun run_node(Backend& backend, const Graph& graph, int index,
+NodeRun run_node(Backend& backend, const NodeContext& context,
                  std::span<const Tensor* const> inputs) {
-  const Node& node = graph.node(index);
+  const Node& node = context.node;
   NodeRun result;
   for (int port = 0; is_view(node) && port < int(node.outputs.size()); ++port) {
     const TensorType stored = stored_as(backend, node.outputs[std::size_t(port)]);
     result.outputs.push_back(part_of(*inputs[0], view_offset(node, port), stored));
   }
   if (is_view(node)) return result;
-  const Prepared prepared = backend.prepare({graph, node});
+  const Prepared prepared = backend.prepare(context);
   if (!prepared.refusal.empty()) return {{}, prepared.refusal};
   std::vector<Buffer> read, written;
   Binding binding;
@@ -58,7 +58,7 @@ NodeRun run_node(Backend& backend, const Graph& graph, int index,
       binding.inputs.emplace_back();
       continue;
     }
-    read.emplace_back(backend, stored_as(backend, graph.type(node.inputs[i])));
+    read.emplace_back(backend, stored_as(backend, context.graph.type(node.inputs[i])));
     read.back().write(*inputs[i]);
     binding.inputs.push_back(read.back().ref());
   }
@@ -71,6 +71,11 @@ NodeRun run_node(Backend& backend, const Graph& graph, int index,
   backend.run({&kernel, 1});
   for (const Buffer& buffer : written) result.outputs.push_back(buffer.read());
   return result;
+}
+
+NodeRun run_node(Backend& backend, const Graph& graph, int index,
+                 std::span<const Tensor* const> inputs) {
+  return run_node(backend, {graph, graph.node(index)}, inputs);
 }
 
 }  // namespace keel

@@ -21,4 +21,8 @@ struct NodeRun {
 NodeRun run_node(Backend& backend, const Graph& graph, int index,
                  std::span<const Tensor* const> inputs);
 
+// The same for a node that need not be of the graph itself; its inputs are.
+NodeRun run_node(Backend& backend, const NodeContext& context,
+                 std::span<const Tensor* const> inputs);
+
 }  // namespace keel

@@ -277,6 +277,25 @@ TEST_CASE("reproduce: a cell without data says which files it expects") {
                 "nothing to train: rt: no data: [text_classifier] ");
 }
 
+TEST_CASE("reproduce: a column of built-in data leaves --data to the others") {
+  const test::TempDir temp;
+  const auto words = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"reproduce", "shen-table2", "--tasks", "ptb,topic_bigram", "--norms",
+                               "powernorm", "--seeds", "1", "--data", test::small_digits()});
+    more.insert(more.end(), {"--out", (temp / "out").string()});
+    return more;
+  };
+  const ProcessResult plan = run_keel(words({"--plan"}));
+  CHECK(plan.code == 0);
+  CHECK(holds(plan.out, "# ptb: no data: "));
+  CHECK(holds(plan.out, "keel train word_lm --recipe laptop --norm powernorm --set"));
+  const ProcessResult result =
+      run_keel(words({"--set", "train.max_steps=1", "--set", "data.train_rows=8"}));
+  CAPTURE(result.err);
+  CHECK(result.code == 0);
+  CHECK(holds(read_bytes(temp / "out/shen-table2.md"), "topic-bigram, PPL [data here: built in]"));
+}
+
 TEST_CASE("reproduce: names that nobody knows") {
   const auto refused = [](std::vector<std::string> words, const std::string& part) {
     words.insert(words.begin(), "reproduce");

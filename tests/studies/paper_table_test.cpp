@@ -189,6 +189,7 @@ TEST_CASE("paper tables: what a file may not say") {
   refused(head + column + "taks = 1\n", "'taks' is unknown; nearest: 'task'");
   refused(head + column + "metric = \"m\"\n", "column c: expected recipes and a metric");
   refused(head + column + "digits = \"2\"\n", "type");
+  refused(head + column + "data = \"here\"\n", "column c: data: expected builtin, got 'here'");
   refused(head + column + "[[row]]\nnorm = \"n\"\nvalues = { d = \"1\" }\n",
           "'d' is not in the file");
 }

@@ -168,6 +168,7 @@ TEST_CASE("batch statistics: a training's values are those of the norm, padding 
   for (const auto& [task, norm] : {std::pair{"mnist_mlp", "batchnorm"},
                                    {"mnist_cnn", "batchnorm"},
                                    {"text_classifier", "batchnorm"},
+                                   {"text_classifier", "powernorm{warmup=9}"},
                                    {"mnist_mlp", "pn_v"}}) {
     CAPTURE(std::string(task));
     Options options = small_options(*backend, task, 2);
@@ -175,7 +176,8 @@ TEST_CASE("batch statistics: a training's values are those of the norm, padding 
       options.data.clear();
       options.settings = {{"train.batch", "256"}, {"data.train_rows", "100"},
                           {"model.layers", "1"},  {"model.width", "8"},
-                          {"model.heads", "2"},   {"model.feed_forward", "8"}};
+                          {"model.heads", "2"},   {"model.feed_forward", "8"},
+                          {"model.scaling", "layerscaling"}};
     }
     if (task == std::string("mnist_cnn")) options.settings.push_back({"model.architecture", "C"});
     const train::Job job = small_job(options, norm);

@@ -28,11 +28,11 @@ bool is_noise(const NodeReport& r) {
   return std::abs(r.errors.worst.expected) <= r.errors.worst.bound;
 }
 
-// Plants a fault in every `every`-th node, or in about ten if there are more, the kinds in turn.
+// Plants a fault in every `every`-th node, or in about seven if there are more, the kinds in turn.
 void plant_in_turn(const TestBackends& backends, Subject& subject, const CompareOptions& options,
                    std::size_t every, Tally& tally) {
   constexpr auto kKinds = choice_words(FaultKind{});
-  constexpr std::size_t kMost = 10;
+  constexpr std::size_t kMost = 7;
   const Comparison honest = backends.compare(subject, options);
   check_agrees(honest);
   every = std::max(every, honest.nodes.size() / kMost);

@@ -186,7 +186,8 @@ TEST_CASE("compare: the judge of a bf16 product sees a fault of 1 % everywhere")
 }
 
 // A result that its own kernel rounds differs from the judge's where their numbers lie on two sides
-// of a tie, and then by a distance of bf16.
+// of a tie, and then by a distance of bf16. Elsewhere the bound has no room for one, and nowhere for
+// a fault of 1 %.
 TEST_CASE("compare: results that kernels round themselves are within the bound") {
   Graph g;
   const Shape shape{8000, 96};
@@ -198,18 +199,20 @@ TEST_CASE("compare: results that kernels round themselves are within the bound")
   const std::vector<const Tensor*> inputs{&fed, nullptr, nullptr};
   const Judgement judged = judge_node(*judge, g, y.node, inputs, {});
   const Tensor got = run_node(*kernels, g, y.node, inputs).outputs[0].to(DType::kF64);
-  int others = 0, outside = 0, loose = 0;
+  int others = 0, outside = 0, loose = 0, hidden = 0;
   for (std::int64_t e = 0; e < got.elements(); ++e) {
     const double expected = judged.outputs[0].at(e), bound = judged.bounds[0].at(e);
     const double error = std::abs(got.at(e) - expected);
     others += error > 0;
     outside += !(error <= bound);
-    // Two roundings to bf16, and what layer norm itself may be off by: tens of units of float32.
-    loose += !(bound < 0x1.1p-7 * std::abs(expected) + 4e-6);
+    loose += bound > 0x1p-100;
+    // Where layer norm itself may be off by tens of units of float32, 1 % has to be more than these.
+    hidden += std::abs(expected) > 1e-3 && bound > 0.01 * std::abs(expected);
   }
   CHECK(others > 0);
   CHECK(outside == 0);
-  CHECK(loose == 0);
+  CHECK(loose < got.elements() / 50);
+  CHECK(hidden == 0);
 }
 
 TEST_CASE("compare: factors that the instructions take as 0 are within the bound") {
