@@ -29,8 +29,9 @@ void expect_known(const Json& object, const std::vector<std::string>& known) {
 }
 
 PaperColumn column_of(const Json& json) {
-  expect_known(json, {"name", "title", "task", "run", "recipes", "settings", "data", "seeds",
-                      "study", "split", "metric", "weights", "offset", "scale", "digits", "less_is_better"});
+  expect_known(json,
+               {"name", "title", "task", "run", "recipes", "settings", "data", "seeds", "study",
+                "split", "metric", "weights", "offset", "scale", "digits", "less_is_better"});
   PaperColumn column;
   column.name = json.at("name");
   column.title = json.value("title", column.name);

@@ -76,9 +76,9 @@ inline Err in_bf16(const Err& a) {
   return {value, std::max(above, below) + kTiny};
 }
 
-// How far two numbers, `value` and one that is within `distance` of it, may be apart after both have
-// been rounded to bf16. Mostly that is next to nothing, and a distance of bf16 where a tie between
-// two of its numbers is within `distance`. Equal numbers stay equal; NaN stays NaN.
+// How far two numbers, `value` and one that is within `distance` of it, may be apart after both
+// have been rounded to bf16. Mostly that is next to nothing, and a distance of bf16 where a tie
+// between two of its numbers is within `distance`. Equal numbers stay equal; NaN stays NaN.
 inline double apart_in_bf16(double value, double distance) {
   if (!(distance > 0)) return distance;
   return in_bf16({value, distance}).error;

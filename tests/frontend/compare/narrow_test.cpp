@@ -186,8 +186,8 @@ TEST_CASE("compare: the judge of a bf16 product sees a fault of 1 % everywhere")
 }
 
 // A result that its own kernel rounds differs from the judge's where their numbers lie on two sides
-// of a tie, and then by a distance of bf16. Elsewhere the bound has no room for one, and nowhere for
-// a fault of 1 %.
+// of a tie, and then by a distance of bf16. Elsewhere the bound has no room for one, and nowhere
+// for a fault of 1 %.
 TEST_CASE("compare: results that kernels round themselves are within the bound") {
   Graph g;
   const Shape shape{8000, 96};
@@ -206,7 +206,7 @@ TEST_CASE("compare: results that kernels round themselves are within the bound")
     others += error > 0;
     outside += !(error <= bound);
     loose += bound > 0x1p-100;
-    // Where layer norm itself may be off by tens of units of float32, 1 % has to be more than these.
+    // What layer norm itself may be off by is less than 1 % of such results.
     hidden += std::abs(expected) > 1e-3 && bound > 0.01 * std::abs(expected);
   }
   CHECK(others > 0);
