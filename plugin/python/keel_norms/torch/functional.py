@@ -18,13 +18,16 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     return _row("layer_norm", x, normalized_shape, (weight, bias), eps=eps)
 
 
-def rms_norm(x, normalized_shape, weight=None, eps=None, offset=0.0):
+def rms_norm(x, normalized_shape, weight=None, eps=None, offset=0.0, cast_first=False):
     """y = (offset + weight) x / sqrt(mean(x^2) + eps). Zhang & Sennrich 2019; some models keep
     weight - 1, with offset 1. Without eps it is that of float32 or float64, whichever computes, as
-    in PyTorch."""
+    in PyTorch. A narrower x is widened, and y is cast to its type after the product with the
+    weight, as in PyTorch; with cast_first before it, as in Llama, and y has that type still."""
     if eps is None:
         eps = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
     gain = weight + offset if offset and weight is not None else weight
+    if cast_first and gain is not None:
+        return (_row("rms_norm", x, normalized_shape, (None, None), eps=eps) * gain).to(x.dtype)
     return _row("rms_norm", x, normalized_shape, (gain, None), eps=eps)
 
 

@@ -41,16 +41,21 @@ class LayerNormSimple(NoFastPath, nn.Module):
 
 class RMSNorm(nn.RMSNorm):
     """torch.nn.RMSNorm on keel's kernels. With offset=1 the weight is offset by one and starts at
-    0, as some models keep it."""
+    0, as some models keep it. With cast_first the normalized x is cast to its type in front of the
+    product with the weight, as Llama does, not after it."""
 
-    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, offset=0.0, **factory):
+    cast_first = False  # in modules that were pickled without it, too
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, offset=0.0,
+                 cast_first=False, **factory):
         super().__init__(normalized_shape, eps, elementwise_affine, **factory)
-        self.offset = offset
+        self.offset, self.cast_first = offset, cast_first
         if offset and elementwise_affine:
             nn.init.constant_(self.weight, 1 - offset)
 
     def forward(self, x):
-        return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps, self.offset)
+        return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps, self.offset,
+                                   self.cast_first)
 
 
 class GroupNorm(nn.GroupNorm):
