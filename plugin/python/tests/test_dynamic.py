@@ -47,7 +47,7 @@ class Dynamic(unittest.TestCase):
         rows = torch.export.Dim("rows", min=2)
         for make in NORMS:
             norm = make()
-            norm(torch.randn(6, 8)).square().sum().backward()  # moves the state from its first value
+            norm(torch.randn(6, 8)).square().sum().backward()  # moves the state
             norm.eval()
             program = torch.export.export(norm, (torch.randn(6, 8),), dynamic_shapes=({0: rows},))
             with self.subTest(norm=norm):
