@@ -89,7 +89,7 @@ class CastOfRMSNorm(unittest.TestCase):
             self.assertTrue(torch.equal(got[1], wanted[1]))
 
     def test_y_keeps_its_type_under_a_wide_gain(self):
-        y = functional.rms_norm(self.x, (64,), self.gain.float(), 1e-6, cast_first=True)
+        y = functional.rms_norm_cast_first(self.x, (64,), self.gain.float(), 1e-6)
         self.assertEqual(y.dtype, BFLOAT16)
         expected = cast_first(self.x, self.gain.float()).to(BFLOAT16)
         self.assertTrue(torch.equal(y, expected))

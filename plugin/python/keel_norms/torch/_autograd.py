@@ -229,7 +229,11 @@ _kept_text = functools.lru_cache(maxsize=1024)(_library.attributes_text)
 def _text(attributes):
     """Attributes as the library reads them."""
     if is_compiling():
-        return _library.attributes_text(attributes)
+        # Under dynamic shapes torch.compile takes a module's floats as symbols, of which str knows
+        # nothing; this form makes constants of them, with a guard.
+        return _library.attributes_text({
+            name: f"{value!r}" if isinstance(value, float) else value
+            for name, value in attributes.items()})
     return _kept_text(tuple(attributes.items()))
 
 

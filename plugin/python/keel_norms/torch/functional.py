@@ -18,17 +18,22 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     return _row("layer_norm", x, normalized_shape, (weight, bias), eps=eps)
 
 
-def rms_norm(x, normalized_shape, weight=None, eps=None, offset=0.0, cast_first=False):
+def rms_norm(x, normalized_shape, weight=None, eps=None, offset=0.0):
     """y = (offset + weight) x / sqrt(mean(x^2) + eps). Zhang & Sennrich 2019; some models keep
     weight - 1, with offset 1. Without eps it is that of float32 or float64, whichever computes, as
     in PyTorch. A narrower x is widened, and y is cast to its type after the product with the
-    weight, as in PyTorch; with cast_first before it, as in Llama, and y has that type still."""
+    weight, as in PyTorch."""
     if eps is None:
         eps = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
     gain = weight + offset if offset and weight is not None else weight
-    if cast_first and gain is not None:
-        return (_row("rms_norm", x, normalized_shape, (None, None), eps=eps) * gain).to(x.dtype)
     return _row("rms_norm", x, normalized_shape, (gain, None), eps=eps)
+
+
+def rms_norm_cast_first(x, normalized_shape, weight=None, eps=None, offset=0.0):
+    """rms_norm with the cast in front of the product with the weight, as in Llama; y has the type
+    of x under a wider weight, too."""
+    y = rms_norm(x, normalized_shape, None, eps)
+    return y if weight is None else (y * (weight + offset if offset else weight)).to(x.dtype)
 
 
 def ada_norm(x, C=1.0, k=0.1, eps=1e-5):  # noqa: N803 the paper's letter

@@ -46,16 +46,16 @@ class RMSNorm(nn.RMSNorm):
 
     cast_first = False  # in modules that were pickled without it, too
 
-    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, offset=0.0,
-                 cast_first=False, **factory):
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, offset=0.0, **factory):
+        cast_first = factory.pop("cast_first", False)
         super().__init__(normalized_shape, eps, elementwise_affine, **factory)
         self.offset, self.cast_first = offset, cast_first
         if offset and elementwise_affine:
             nn.init.constant_(self.weight, 1 - offset)
 
     def forward(self, x):
-        return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps, self.offset,
-                                   self.cast_first)
+        norm = functional.rms_norm_cast_first if self.cast_first else functional.rms_norm
+        return norm(x, self.normalized_shape, self.weight, self.eps, self.offset)
 
 
 class GroupNorm(nn.GroupNorm):
