@@ -98,10 +98,10 @@ std::string capability_refusal(int major, int minor) {
 }
 
 TEST_CASE("cuda errors: a GPU that is too old is refused, with what was expected") {
-  for (const auto [major, minor] : {std::pair{8, 0}, {8, 9}, {9, 0}, {12, 1}}) {
+  for (const auto& [major, minor] : {std::pair{8, 0}, {8, 9}, {9, 0}, {12, 1}}) {
     CHECK(capability_refusal(major, minor).empty());
   }
-  for (const auto [major, minor] : {std::pair{7, 5}, {6, 1}, {5, 0}}) {
+  for (const auto& [major, minor] : {std::pair{7, 5}, {6, 1}, {5, 0}}) {
     CHECK(
         capability_refusal(major, minor) ==
         fmt::format("device 0: expected compute capability 8.0 or newer, got {}.{}", major, minor));
