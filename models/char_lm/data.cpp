@@ -64,7 +64,9 @@ std::string ByteCorpus::place(task::Split split) const {
 data::TokenText ByteCorpus::numbered(task::Split split, const ByteAlphabet& alphabet,
                                      std::int64_t least) const {
   const std::string_view bytes = this->bytes(split);
-  data::TokenText text{place(split), alphabet.numbers(bytes, "[char_lm] " + place(split))};
+  // Bits per character depend on the alphabet, so its size is told with the data.
+  data::TokenText text{fmt::format("{}, {} symbols", place(split), alphabet.size()),
+                       alphabet.numbers(bytes, "[char_lm] " + place(split))};
   check(std::ssize(text.tokens) >= least, ErrorKind::kBadInput,
         "[char_lm] {}: expected at least {} symbols, a segment and one more, got {}", place(split),
         least, text.tokens.size());

@@ -33,8 +33,8 @@ class ByteCorpus {
   std::string_view whole_part(task::Split split) const;
   // The part for people, "train of data/enwik8".
   std::string place(task::Split split) const;
-  // A part in numbers. Throws as ByteAlphabet::numbers, and Error{kBadInput} for a part of fewer
-  // than `least` symbols.
+  // A part in numbers; its source tells the size of the alphabet, too. Throws as
+  // ByteAlphabet::numbers, and Error{kBadInput} for a part of fewer than `least` symbols.
   data::TokenText numbered(task::Split split, const ByteAlphabet& alphabet,
                            std::int64_t least) const;
 

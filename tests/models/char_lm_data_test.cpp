@@ -121,6 +121,7 @@ TEST_CASE("byte corpus: what training leaves out is named") {
   const ByteAlphabet alphabet =
       ByteAlphabet::of(corpus.bytes(task::Split::kTrain), Reading::kTxl, "");
   const data::TokenText text = corpus.numbered(task::Split::kTrain, alphabet, 1);
+  CHECK(text.source == "train of " + (temp / "text").string() + ", 4 symbols");
   CHECK(text.tokens.size() == 8);
   REQUIRE(text.left_out.size() == 2);
   CHECK(text.left_out[0].rows == 2);
