@@ -123,11 +123,16 @@ struct Threads::Arena {
 Threads::Threads(int count) : count_(count) {
   check(count >= 0, ErrorKind::kUsage, "threads: expected 0 (all) or more, got {}", count);
   if (count == 0) count_ = tbb::info::default_concurrency();
+  // Another limit may start threads for work of other arenas.
+  const HeldSignals held;
   expect_threads(count_);
   arena_ = std::make_unique<Arena>(count_);
 }
 
-Threads::~Threads() = default;
+Threads::~Threads() {
+  const HeldSignals held;
+  arena_.reset();
+}
 
 void Threads::enter(const std::function<void()>& body) {
   const HeldSignals held;

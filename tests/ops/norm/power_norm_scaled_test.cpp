@@ -155,7 +155,9 @@ TEST_CASE("power_norm: scaled, a column of a tiny share of its rows") {
   CHECK(largest_error(got.at("y"), expected.at("y"), 1) <= 3e-6);
 }
 
+// As large as onednn's results have to be for that; of CUDA they show nothing new.
 TEST_CASE("power_norm: scaled, results written past the caches" * doctest::test_suite("slow")) {
+  if (is_emulated()) return;
   for (const auto& [shape, groups] : {Case{{8200, 512}, 2}, {{208, 20'480}, 1}}) {
     CAPTURE(shape.text());
     PowerNormStepper reference("reference", shape, {.groups = groups});

@@ -220,12 +220,20 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
 
 // Calls finish(column, sums) for every column, from partial sums (chunks, kSums, columns). A block
 // handles kFoldColumns neighbouring columns, two sectors of memory: with more, the columns of most
-// norms would give few multiprocessors work. Its groups of as many lanes, slots, join every
-// kFoldSlots-th chunk. No other block hides the time while a load is on its way, so kFoldLoads
-// chunks are loaded at a time. Sums that need an anchor have the mean of the first chunk that is
-// not empty. finish.prefetch, if it is there, asks for what `finish` will read.
+// norms would give few multiprocessors work. Its groups of as many lanes, slots, join one chunk in
+// as many as there are slots. No other block hides the time while a load is on its way, so
+// kFoldLoads chunks are loaded at a time. Sums that need an anchor have the mean of the first chunk
+// that is not empty. finish.prefetch, if it is there, asks for what `finish` will read.
 inline constexpr int kFoldWarps = 16, kFoldColumns = 8, kFoldLoads = 3;
-inline constexpr int kFoldSlots = kFoldWarps * kWarp / kFoldColumns;
+inline constexpr int kFoldSlots = kWarp / kFoldColumns;  // of a warp
+
+// The warps of a block: a power of two, and no more than it takes to load all chunks at once, or
+// kFoldWarps.
+inline int fold_warps(std::int64_t chunks) {
+  int warps = 1;
+  while (warps < kFoldWarps && warps * kFoldSlots * kFoldLoads < chunks) warps *= 2;
+  return warps;
+}
 template <class Terms, int kSums, class Finish>
 __global__ void __launch_bounds__(kWarp* kFoldWarps)
     join_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
@@ -233,21 +241,21 @@ __global__ void __launch_bounds__(kWarp* kFoldWarps)
   __shared__ Shared<double, kSums * kFoldWarps * kFoldColumns> shared;
   const int thread = int(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
   const int own = thread % kFoldColumns;
+  const int warps = int(blockDim.x) / kWarp, slots = warps * kFoldSlots;
   const std::int64_t column = std::int64_t{blockIdx.x} * kFoldColumns + own;
   const auto at = [&](std::int64_t chunk, int s) {
     return column < columns ? partial[(chunk * kSums + s) * columns + column] : 0;
   };
   if constexpr (requires { finish.prefetch(column); }) {
-    if (warp == 1 && lane == own && column < columns) finish.prefetch(column);
+    if (warp == warps - 1 && lane == own && column < columns) finish.prefetch(column);
   }
   double sums[kSums] = {}, count = 0, anchor = 0;
   if constexpr (Terms::kAnchored) count = at(0, 0), anchor = at(0, 1);
-  for (std::int64_t first = thread / kFoldColumns; first < chunks;
-       first += kFoldSlots * kFoldLoads) {
+  for (std::int64_t first = thread / kFoldColumns; first < chunks; first += slots * kFoldLoads) {
     double others[kFoldLoads][kSums] = {};
     KEEL_UNROLL
     for (int i = 0; i < kFoldLoads; ++i) {
-      const std::int64_t chunk = first + i * kFoldSlots;
+      const std::int64_t chunk = first + i * slots;
       if (chunk >= chunks || column >= columns) continue;
       for (int s = 0; s < kSums; ++s) others[i][s] = at(chunk, s);
     }
@@ -269,7 +277,7 @@ __global__ void __launch_bounds__(kWarp* kFoldWarps)
   const auto place = [=](int s, int of_warp) {
     return (s * kFoldWarps + of_warp) * kFoldColumns + own;
   };
-  for (int half = kFoldWarps / 2; half > 0; half /= 2) {
+  for (int half = warps / 2; half > 0; half /= 2) {
     if (warp >= half && warp < 2 * half && lane == own) {
       for (int s = 0; s < kSums; ++s) shared[place(s, warp)] = sums[s];
     }
@@ -283,8 +291,9 @@ __global__ void __launch_bounds__(kWarp* kFoldWarps)
 template <class Terms, int kSums, class Finish>
 void finish_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
                    const Finish& finish) {
-  launch(join_chunks<Terms, kSums, Finish>, {ceil_div(columns, kFoldColumns), kWarp * kFoldWarps},
-         columns, chunks, partial, finish);
+  launch(join_chunks<Terms, kSums, Finish>,
+         {ceil_div(columns, kFoldColumns), kWarp * fold_warps(chunks)}, columns, chunks, partial,
+         finish);
 }
 
 // Calls finish(column, sums) on the device with the sums over all elements of every column.
