@@ -90,3 +90,8 @@ NORMS = {
         formula="y = gain r x / sqrt(V + eps) + bias, V = mean(x^2) over the last m batches",
         source="Yan et al. 2020"),
 }
+
+# A norm of weights: it takes a direction v and a length g, and has neither x nor y.
+WEIGHT_NORM = Norm(("w", "rnorm"), ("dv", "dg"), formula="w = g v / sqrt(sum(v^2) + eps), over the "
+                   "weights of a unit", source="Salimans & Kingma 2016")
+ALL = {**NORMS, "weight_norm": WEIGHT_NORM}
