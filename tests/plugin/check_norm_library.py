@@ -20,8 +20,8 @@ SKIPPED = 77
 # The tests of a part of keel_norms, and the library that it needs.
 PARTS = {"numpy": (["interface", "numpy"], "libkeel_norm.so"),
          "torch": (["torch", "constructors", "second", "binding", "modules", "samples", "sync",
-                    "fsdp", "layers", "encoder", "cuda", "types", "dynamic", "weight_norm",
-                    "ddp"],
+                    "fsdp", "ddp", "layers", "encoder", "cuda", "types", "dynamic", "weight_norm",
+                    "docs"],
                    "libkeel_norm.so"),
          "jax": (["jax", "jax_errors"], "libkeel_norm_jax.so")}
 

@@ -260,7 +260,8 @@ class Function(unittest.TestCase):
         for text, units in (("", 4), ("by_column=true eps=0.1", 6)):
             g = torch.rand(units)
             _, rnorm = _ops.call("weight_norm", [v, g], text)
-            for op, inputs in (("weight_norm", [v, g]), ("weight_norm_backward", [v, g, rnorm, dw])):
+            for op, inputs in (("weight_norm", [v, g]),
+                               ("weight_norm_backward", [v, g, rnorm, dw])):
                 with self.subTest(op=op, attributes=text):
                     opcheck(_ops.OVERLOADS[op], (*inputs, text), test_utils=(
                         "test_schema", "test_faketensor", "test_aot_dispatch_dynamic"))

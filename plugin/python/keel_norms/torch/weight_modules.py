@@ -12,6 +12,8 @@ class WeightNorm(nn.Module):
     """The parametrization w = g v / sqrt(sum(v^2) + eps). `dim` is the axis of the units, None for
     one length of the whole weight, as in torch.nn.utils.parametrizations.weight_norm."""
 
+    norm = "weight_norm"
+
     def __init__(self, dim=0, eps=0.0):
         super().__init__()
         self.dim, self.added = -1 if dim is None else dim, eps
