@@ -96,13 +96,16 @@ def steps(name, shape):
     moved = {key: value for key, value in state.items() if key == "nu"}
 
     def step(norm):
-        def run(x, dy, gain, bias, state, moved):
+        def run(values):
+            x, dy, gain, bias, state, moved = values
+
             def of(x, gain, bias, moved):
                 return norm(x, gain, bias, {**state, **moved})
             y, back, following = jax.vjp(of, x, gain, bias, moved, has_aux=True)
             return y, back(dy), following
         compiled = jax.jit(run)
-        return lambda: jax.block_until_ready(compiled(x, dy, gain, bias, state, moved))
+        values = x, dy, gain, bias, state, moved
+        return lambda: jax.block_until_ready(compiled(values))
 
     made = {"keel": step(keel(name, kj)), "jit": step(formulas(jax, jnp)[name])}
     # A sum over the rows has one rounding a row, and these grow as its square root.
