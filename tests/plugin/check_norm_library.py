@@ -9,6 +9,7 @@ KEEL_PYTHON names, or else python3, has NumPy, PyTorch or JAX, and those of JAX 
 of XLA's headers; a line says so where one is missing."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,9 @@ SKIPPED = 77
 # The tests of a part of keel_norms, and the library that it needs.
 PARTS = {"numpy": (["interface", "numpy"], "libkeel_norm.so"),
          "torch": (["torch", "constructors", "second", "binding", "modules", "samples", "sync",
-                    "fsdp", "layers", "encoder", "cuda", "types", "dynamic"], "libkeel_norm.so"),
+                    "fsdp", "ddp", "layers", "encoder", "cuda", "types", "dynamic", "weight_norm",
+                    "docs"],
+                   "libkeel_norm.so"),
          "jax": (["jax", "jax_errors"], "libkeel_norm_jax.so")}
 
 
@@ -109,6 +112,20 @@ def check_torch(root, python, environment):
         root / "plugin/c/torch_abi_check.cpp")
 
 
+def check_tag(python, wheel):
+    """By auditwheel: the wheel needs nothing of the system but what every Linux that is not older
+    than the builder's has. A library that is missing from it, or is not found in it, shows here."""
+    if not has(python, "auditwheel"):
+        print(f"check_norm_library: {python} has no auditwheel: what the wheel needs of the system "
+              "was not tested")
+        return
+    said = " ".join(run(python, "-m", "auditwheel", "show", wheel).split())
+    tag = re.search(r'following platform tag: "(\S+)"', said)
+    if tag is None or not tag[1].startswith("manylinux"):
+        sys.exit(f"check_norm_library: expected a wheel of a manylinux tag, auditwheel: {said}")
+    print(f"check_norm_library: auditwheel: {tag[1]}")
+
+
 def check_wheel(root, build, folder):
     """Builds the wheel of keel-norms without a network and uses it without the checkout."""
     python = os.environ.get("KEEL_PYTHON", "python3")
@@ -125,6 +142,7 @@ def check_wheel(root, build, folder):
                                 zipfile.ZipFile(wheel).namelist()}
     if lacking:
         sys.exit(f"check_norm_library: {wheel.name} has no {', '.join(sorted(lacking))}")
+    check_tag(python, wheel)
     run(*pip, "install", "--no-deps", "--target", folder / "site", wheel)
     environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
     environment.pop("KEEL_NORM_LIBRARY", None)

@@ -21,6 +21,8 @@ class Norm:
     gradients: tuple = ("dx", "dgain", "dbias")
     states: dict = field(default_factory=dict)
     is_column: bool = False  # over the rows of a batch: x is (rows, channels) or an image
+    # Exact; detached: a part counts as a constant; surrogate: what the paper has in its place.
+    gradient: str = "exact"
     formula: str = ""
     source: str = ""
 
@@ -40,11 +42,13 @@ NORMS = {
     "detach_norm": Norm(
         _CENTRED, ("dx",),
         formula="y = (x - mean) / sqrt(var + eps); mean and deviation count as constants in the "
-                "backward, as detach_mean and detach_variance say", source="Xu et al. 2019"),
+                "backward, as detach_mean and detach_variance say", gradient="detached",
+        source="Xu et al. 2019"),
     "ada_norm": Norm(
         _CENTRED, ("dx",),
         formula="y = C (1 - k xhat) xhat, xhat = (x - mean) / sqrt(var + eps); C (1 - k xhat) "
-                "counts as a constant in the backward", source="Xu et al. 2019"),
+                "counts as a constant in the backward", gradient="detached",
+        source="Xu et al. 2019"),
     "scale_norm": Norm(("y", "rnorm"), ("dx", "dgain"),
                        formula="y = gain x / max(|x|, eps), over a row; gain is one number",
                        source="Nguyen & Salazar 2019"),
@@ -70,7 +74,7 @@ NORMS = {
                 "running_std": State(1, "next_running_std"),
                 "step": State(0, "next_step", SCALAR)}, is_column=True,
         formula="y = gain (r (x - mean) / sqrt(var + eps) + d) + bias, over the batch; r and d "
-                "count as constants in the backward", source="Ioffe 2017"),
+                "count as constants in the backward", gradient="detached", source="Ioffe 2017"),
     "pn_v": Norm(("y", "rpsi", "next_psi2"), is_column=True,
                  states={"psi2": State(1, "next_psi2")},
                  formula="y = gain x / sqrt(mean(x^2) + eps) + bias, over the batch",
@@ -82,11 +86,16 @@ NORMS = {
                 "step": State(0, "next_step", SCALAR)}, is_column=True,
         formula="y = gain x / sqrt(psi2 + eps) + bias, psi2 a running mean(x^2); the backward is "
                 "the approximation of the paper, with a running nu",
-        source="Shen et al. 2020, algorithm 2"),
+        gradient="surrogate", source="Shen et al. 2020, algorithm 2"),
     "mabn": Norm(
         ("y", "rstd", "r", "next_x2", "next_v", "next_step"), ("dx", "dgain", "dbias", "next_gz"),
         states={"x2": State(0, "next_x2", RING), "gz": State(0, "next_gz", RING, by_backward=True),
                 "v": State(1, "next_v"), "step": State(0, "next_step", SCALAR)}, is_column=True,
         formula="y = gain r x / sqrt(V + eps) + bias, V = mean(x^2) over the last m batches",
-        source="Yan et al. 2020"),
+        gradient="surrogate", source="Yan et al. 2020"),
 }
+
+# A norm of weights: it takes a direction v and a length g, and has neither x nor y.
+WEIGHT_NORM = Norm(("w", "rnorm"), ("dv", "dg"), formula="w = g v / sqrt(sum(v^2) + eps), over the "
+                   "weights of a unit", source="Salimans & Kingma 2016")
+ALL = {**NORMS, "weight_norm": WEIGHT_NORM}

@@ -18,11 +18,13 @@ from .row_modules import (AdaNorm, DetachNorm, GroupNorm, GroupScaling, Instance
                           InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm)
 from .sync_modules import (SyncBatchNorm, SyncBatchRenorm, SyncMABN, SyncPNV, SyncPowerNorm,
                            convert_sync_batchnorm)
+from .weight_modules import WeightNorm, weight_norm
 
 binding = "stable" if _ops.IS_COMPILED else "ctypes"
 
 __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenorm2d", "DetachNorm",
            "GroupNorm", "GroupScaling", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm",
            "LayerNormSimple", "MABN", "PNV", "PowerNorm", "RMSNorm", "ScaleNorm",
-           "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "binding",
-           "checkpoint", "convert", "convert_sync_batchnorm", "functional"]
+           "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "WeightNorm",
+           "binding", "checkpoint", "convert", "convert_sync_batchnorm", "functional",
+           "weight_norm"]

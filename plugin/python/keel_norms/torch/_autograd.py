@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 from torch.compiler import is_compiling
 
 from .. import _library
-from .._norms import NORMS
+from .._norms import ALL, NORMS
 from . import _ops
 
 
@@ -20,7 +20,7 @@ class Recipe:
     """What a norm with its attributes saves, and what its backward is given and gives."""
 
     def __init__(self, norm, text):
-        facts, inputs = NORMS[norm], _ops.OPS[norm].inputs
+        facts, inputs = ALL[norm], _ops.OPS[norm].inputs
         known = (*inputs, *facts.outputs)
         self.text = text
         self.norm, self.op, self.facts = norm, norm + "_backward", facts
@@ -34,16 +34,16 @@ class Recipe:
                                                    for place in self.saved])
         self.moved_places = tuple(inputs.index(name) for name in self.moved)
         self.bias = inputs.index("bias") if "bias" in inputs else None
-        self.gradients = tuple("d" + name if name in ("x", "gain", "bias") else None
+        self.gradients = tuple("d" + name if "d" + name in facts.gradients else None
                                for name in inputs)
         kept = {name: value for name, value in self.attributes.items()
                 if name in backward_attributes}
         self.texts = {wants: _library.attributes_text(
             {**kept, "wants_dbias": wants} if "wants_dbias" in backward_attributes else kept)
             for wants in (False, True)}
-        # Places of what a backward moves and of dy among its inputs.
+        # Places of what a backward moves and of dy, or dw, among its inputs.
         self.moved_inputs = tuple(map(self.inputs.index, self.moved))
-        self.dy = self.inputs.index("dy")
+        self.dy = self.inputs.index("d" + facts.outputs[0])
         # For each input of the forward the place of its gradient among the backward's outputs.
         self.places = tuple(facts.gradients.index(name) if name in facts.gradients else None
                             for name in self.gradients)
@@ -111,7 +111,8 @@ class _Norm(torch.autograd.Function):
         if recipe.facts.is_column:
             values = {name: None if recipe.facts.lacks(value) else value
                       for name, value in values.items()}
-        values.update(zip(recipe.moved, map(_widened, ctx.moved)), dy=dy.contiguous())
+        values.update(zip(recipe.moved, map(_widened, ctx.moved)))
+        values[recipe.inputs[recipe.dy]] = dy.contiguous()
         own = {}
         if ctx.shards is not None:
             values["sums"], own = ctx.shards.gradient_sums(recipe.norm, values, recipe.attributes)
@@ -238,23 +239,25 @@ def _text(attributes):
 
 
 def apply(norm, values, attributes, shards=None):
-    """All outputs of a norm by name, of which y can be differentiated by x, gain and bias. `values`
-    are its inputs by name; a missing one is absent. float16 and bfloat16 are computed in float32;
-    y then has the type of x. `shards` are those of a batch on several processes."""
-    dtype = values["x"].dtype
+    """All outputs of a norm by name, of which y can be differentiated by x, gain and bias, and w of
+    weight_norm by v and g. `values` are its inputs by name; a missing one is absent. float16 and
+    bfloat16 are computed in float32; y then has the type of x. `shards` are those of a batch on
+    several processes."""
+    names, result = _ops.OPS[norm].inputs, ALL[norm].outputs[0]
+    dtype = values[names[0]].dtype
     # The backward writes what it moves into the tensor itself, not into a wide copy of it.
     wide = {name: value if value is None or value.dtype not in _NARROW or name in _MOVED
             else value.float() for name, value in values.items()}
     if shards is not None:
         wide.update(shards.statistics(norm, wide, attributes))
-    tensors = [wide.get(name) for name in _ops.OPS[norm].inputs]
+    tensors = [wide.get(name) for name in names]
     if _is_traced():
         results = _function().apply(norm, _text(attributes), shards, *tensors)
     else:
         results = _eager(_kept_recipe(norm, _text(attributes)), shards, tensors)
-    outputs = dict(zip(NORMS[norm].outputs, results))
-    if outputs["y"].dtype != dtype:
-        outputs["y"] = outputs["y"].to(dtype)
+    outputs = dict(zip(ALL[norm].outputs, results))
+    if outputs[result].dtype != dtype:
+        outputs[result] = outputs[result].to(dtype)
     return outputs
 
 
@@ -265,8 +268,8 @@ def _eager(recipe, shards, tensors):
 
 
 class _RowRecipe:
-    """A norm of rows with inputs of certain types: its ops, their attributes, and what the backward
-    reads before dy."""
+    """A norm of rows, or of weights, with inputs of certain types: its ops, their attributes, and
+    what the backward reads before dy."""
 
     def __init__(self, norm, attributes, *dtypes):
         self.norm, self.attributes = norm, attributes
@@ -343,7 +346,8 @@ def run_row(recipe, *tensors):
 
 
 def _any_row(norm, attributes, *tensors):
-    return apply(norm, dict(zip(("x", "gain", "bias"), tensors)), dict(attributes))["y"]
+    outputs = apply(norm, dict(zip(_ops.OPS[norm].inputs, tensors)), dict(attributes))
+    return outputs[ALL[norm].outputs[0]]
 
 
 _NARROW = (torch.float16, torch.bfloat16)

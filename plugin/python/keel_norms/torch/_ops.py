@@ -16,7 +16,7 @@ import warnings
 import torch
 
 from .. import _library
-from .._norms import NORMS
+from .._norms import ALL
 from . import _shapes
 
 # By name; a dictionary of the module, so that torch.compile reads it and does not look into it.
@@ -137,26 +137,27 @@ def attributes_of(op, text):
 
 
 def _fake_forward(norm, tensors, text):
-    x = tensors[0]
+    x = tensors[0]  # v of weight_norm
     dtypes = {"next_step": torch.int32}
     shapes = _shapes.FORWARD[norm](x, attributes_of(norm, text))
     return tuple(x.new_empty(shape, dtype=dtypes.get(name, x.dtype))
-                 for name, shape in zip(NORMS[norm].outputs, shapes))
+                 for name, shape in zip(ALL[norm].outputs, shapes))
 
 
 def _fake_backward(norm, tensors, text):
     op = norm + "_backward"
     values = dict(zip(OPS[op].inputs, tensors))
     shapes = _shapes.backward(norm, values, attributes_of(op, text))
-    return tuple(values["dy"].new_empty(shapes.get(name, _shapes.NONE))
-                 for name in NORMS[norm].gradients)
+    like = values["dw" if norm == "weight_norm" else "dy"]
+    return tuple(like.new_empty(shapes.get(name, _shapes.NONE)) for name in ALL[norm].gradients)
 
 
 def _define(op, outputs, fake):
     inputs = OPS[op].inputs
     # x may be absent in the backward of a norm that does not need it.
-    kinds = [f"Tensor{'' if name == 'x' and not op.endswith('_backward') else '?'} {name}"
-             for name in inputs]
+    is_forward = not op.endswith("_backward")
+    kinds = [f"Tensor{'' if is_forward and place == 0 else '?'} {name}"
+             for place, name in enumerate(inputs)]
     results = ", ".join(["Tensor"] * outputs)
     _ops.define(f"{op}({', '.join(kinds)}, str attributes='') -> "
                 f"{results if outputs == 1 else f'({results})'}")
@@ -202,10 +203,10 @@ def _no_shapes(states, following):
     pass
 
 
-_NAMES = [op for norm in NORMS for op in (norm, norm + "_backward")]
+_NAMES = [op for norm in ALL for op in (norm, norm + "_backward")]
 # Whether calls go by libkeel_norm_torch.so.
 IS_COMPILED = _enter_kernels(_NAMES)
-for _norm, _facts in NORMS.items():
+for _norm, _facts in ALL.items():
     _define(_norm, len(_facts.outputs), functools.partial(_fake_forward, _norm))
     _define(_norm + "_backward", len(_facts.gradients), functools.partial(_fake_backward, _norm))
 _ops.define("commit(Tensor(a!)[] states, Tensor[] following) -> ()")

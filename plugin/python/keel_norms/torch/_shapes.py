@@ -47,6 +47,7 @@ FORWARD = {
     "group_scaling": lambda x, a: [x.shape, (*_rows(x, 1), int(a["groups"]))],
     "batch_norm": _columns(*"ccnn"), "batch_renorm": _columns(*"ccccnns"),
     "pn_v": _columns(*"cn"), "power_norm": _power_norm, "mabn": _columns(*"ccrns"),
+    "weight_norm": lambda v, a: [v.shape, (v.shape[1 if a["by_column"] == "true" else 0],)],
 }
 
 
@@ -60,6 +61,8 @@ def _parameters(norm, x, a):
 def backward(norm, values, a):
     """The shapes of the gradients and of the states that the backward moves, by name. `values` are
     the inputs of the backward by name."""
+    if norm == "weight_norm":
+        return {"dv": values["v"].shape, "dg": values["g"].shape}
     x, gain = values["dy"], values.get("gain")
     given = {"dx": x.shape, "dgain": NONE if gain is None else gain.shape,
              "dbias": _parameters(norm, x, a) if a.get("wants_dbias") == "true" else NONE}

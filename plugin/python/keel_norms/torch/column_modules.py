@@ -44,6 +44,8 @@ def _refuse_recomputing(module):
 class _BatchNorm:
     """The forward of torch.nn's batch norms, with a mask."""
 
+    norm = "batch_norm"
+
     def forward(self, x, mask=None):
         self._check_input_dim(x)
         if mask is not None and x.dim() == 4:

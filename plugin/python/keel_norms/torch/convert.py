@@ -3,6 +3,7 @@ from torch import nn
 
 from .column_modules import _ColumnNorm
 from .row_modules import AdaNorm, DetachNorm
+from .weight_modules import WeightNorm
 
 
 def convert(model, mapping):
@@ -68,6 +69,8 @@ def made_like(old, target):
     eps = {} if eps is None else {"eps": eps}  # RMSNorm's None is that of its type
     if target in (AdaNorm, DetachNorm):
         return target(**eps)
+    if target is WeightNorm:
+        return target(old.dim)
     if issubclass(target, _ColumnNorm):
         width = shape[-1] if shape else old.num_features
         return target(width, affine=old.weight is not None)

@@ -78,6 +78,26 @@ def instance_norm(x, weight=None, bias=None, eps=1e-5):
     return group_norm(x, x.shape[1], weight, bias, eps)
 
 
+def weight_norm(v, g, dim=0, eps=0.0):
+    """w = g v / sqrt(sum(v^2) + eps), the sum over all axes of v but `dim`. With dim None, or -1 as
+    in PyTorch, it is over all axes, and g is one number. Salimans & Kingma 2016."""
+    if dim in (None, -1):
+        return _weight_norm(v.reshape(1, -1), g, eps).reshape(v.shape)
+    if not 0 <= dim < v.dim():
+        raise ValueError(f"weight_norm: dim: expected an axis of {tuple(v.shape)}, -1 or None, "
+                         f"got {dim}")
+    if 0 < dim == v.dim() - 1:
+        return _weight_norm(v.flatten(0, -2), g, eps, by_column=True).reshape(v.shape)
+    units_first = v.movedim(dim, 0)
+    rows = units_first.unsqueeze(1) if v.dim() == 1 else units_first.flatten(1)
+    return _weight_norm(rows, g, eps).reshape(units_first.shape).movedim(0, dim)
+
+
+def _weight_norm(v, g, eps, by_column=False):
+    """Of two axes: the units are the rows of v, or its columns."""
+    return _autograd.row("weight_norm", (("by_column", by_column), ("eps", eps)), v, g.flatten())
+
+
 def column_norm(norm, x, values, attributes, shards=None):
     """A norm over the batch. x has its channels last, as (..., channels) with a mask of the other
     axes, or is an image (n, channels, h, w). Returns all outputs by name; next states are

@@ -1,4 +1,5 @@
-"""Norms of a row: no state, and a result that does not depend on other rows."""
+"""Norms of a row: no state, and a result that does not depend on other rows. `norm` is keel's op,
+by which the docs have formula and paper of a module."""
 import torch
 from torch import nn
 
@@ -16,6 +17,8 @@ class NoFastPath:
 class LayerNorm(nn.LayerNorm):
     """torch.nn.LayerNorm on keel's kernels."""
 
+    norm = "layer_norm"
+
     def forward(self, x):
         weight, shape = self.weight, self.normalized_shape
         if weight is None:
@@ -26,6 +29,8 @@ class LayerNorm(nn.LayerNorm):
 
 class LayerNormSimple(NoFastPath, nn.Module):
     """Layer norm without weight and bias. Xu et al. 2019, equation 2."""
+
+    norm = "layer_norm"
 
     def __init__(self, normalized_shape, eps=1e-5):
         super().__init__()
@@ -44,6 +49,7 @@ class RMSNorm(nn.RMSNorm):
     0, as some models keep it. With cast_first the normalized x is cast to its type in front of the
     product with the weight, as Llama does, not after it."""
 
+    norm = "rms_norm"
     cast_first = False  # in modules that were pickled without it, too
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, offset=0.0, **factory):
@@ -61,6 +67,8 @@ class RMSNorm(nn.RMSNorm):
 class GroupNorm(nn.GroupNorm):
     """torch.nn.GroupNorm on keel's kernels."""
 
+    norm = "group_norm"
+
     def forward(self, x):
         return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
@@ -77,17 +85,21 @@ class _InstanceNorm:
 class InstanceNorm1d(_InstanceNorm, nn.InstanceNorm1d):
     """torch.nn.InstanceNorm1d on keel's kernels, without running statistics."""
 
+    norm = "instance_norm"
     axes = 3
 
 
 class InstanceNorm2d(_InstanceNorm, nn.InstanceNorm2d):
     """torch.nn.InstanceNorm2d on keel's kernels, without running statistics."""
 
+    norm = "instance_norm"
     axes = 4
 
 
 class AdaNorm(NoFastPath, nn.Module):
     """functional.ada_norm. Xu et al. 2019."""
+
+    norm = "ada_norm"
 
     def __init__(self, C=1.0, k=0.1, eps=1e-5):  # noqa: N803 the paper's letter
         super().__init__()
@@ -103,6 +115,8 @@ class AdaNorm(NoFastPath, nn.Module):
 class DetachNorm(NoFastPath, nn.Module):
     """functional.detach_norm. Xu et al. 2019."""
 
+    norm = "detach_norm"
+
     def __init__(self, eps=1e-5, detach_mean=True, detach_variance=True):
         super().__init__()
         self.added, self.detach_mean, self.detach_variance = eps, detach_mean, detach_variance
@@ -113,6 +127,8 @@ class DetachNorm(NoFastPath, nn.Module):
 
 class ScaleNorm(NoFastPath, nn.Module):
     """functional.scale_norm; the gain starts at sqrt(num_features). Nguyen & Salazar 2019."""
+
+    norm = "scale_norm"
 
     def __init__(self, num_features, eps=1e-5, device=None, dtype=None):
         super().__init__()
@@ -125,6 +141,8 @@ class ScaleNorm(NoFastPath, nn.Module):
 
 class GroupScaling(NoFastPath, nn.Module):
     """functional.group_scaling. Shen et al. 2020, appendix A.1."""
+
+    norm = "group_scaling"
 
     def __init__(self, groups=1, eps=1e-5):
         super().__init__()

@@ -1,0 +1,107 @@
+"""The table of modules in docs/norm-library.md, made from the table of norms and from the modules.
+
+`test_docs.py --write` puts it there anew."""
+import pathlib
+import re
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from test_modules import MODULES, knn  # noqa: E402
+
+from keel_norms._norms import ALL, CHANNELS, RING, SCALAR  # noqa: E402
+
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/norm-library.md"
+BEGIN, END = "<!-- the modules' table begins -->\n", "<!-- the modules' table ends -->\n"
+HEAD = ("module", "formula", "parameters", "state: shape, first value", "gradient", "paper")
+SHAPES = {CHANNELS: "(channels)", SCALAR: "()", RING: "(m, channels)"}
+# What differs from the norm's own facts.
+FACTS = {"LayerNormSimple": {"source": "Xu et al. 2019, equation 2"}}
+# PyTorch's batch norms count batches; keel's op of them does not.
+COUNTER = "`num_batches_tracked` (), 0"
+
+
+def all_modules():
+    """A module of each class, in the order of the list of modules, and their names."""
+    made = {name: make() for name, (make, _) in MODULES.items() if "," not in name}
+    return {**made, "InstanceNorm2d": knn.InstanceNorm2d(8, affine=True),
+            "WeightNorm": knn.WeightNorm()}
+
+
+def formula_of(module, parameters):
+    """The norm's, without the parameters that the module has not."""
+    text = ALL[module.norm].formula
+    if "weight" not in parameters and "gain" not in parameters:
+        text = text.replace("gain ", "")
+    if "bias" not in parameters and module.norm != "weight_norm":
+        text = text.replace(" + bias", "")
+    return text
+
+
+def state_of(module):
+    buffers = dict(module.named_buffers())
+    parts = []
+    for name, state in ALL[module.norm].states.items():
+        buffer = name if name in buffers else module._buffer(name)
+        moved = ", moved by the backward" if state.by_backward else ""
+        parts.append(f"`{buffer}` {SHAPES[state.shape]}, {state.first}{moved}")
+        del buffers[buffer]
+    parts += [COUNTER for name in buffers if name == "num_batches_tracked"]
+    return "; ".join(parts) or "-"
+
+
+def parameters_of(module):
+    """Names; those of a parametrization are in the layer's state_dict."""
+    if module.norm == "weight_norm":
+        return ["original0", "original1"]
+    return [name for name, _ in module.named_parameters()]
+
+
+def row_of(name, module):
+    facts, parameters = ALL[module.norm], parameters_of(module)
+    told = FACTS.get(name, {})
+    cells = (formula_of(module, parameters), ", ".join(f"`{n}`" for n in parameters) or "-",
+             state_of(module), facts.gradient, told.get("source", facts.source))
+    return tuple(cell.replace("|", "\\|") for cell in cells)
+
+
+def table():
+    """Modules with the same facts share a row."""
+    rows = {}
+    for name, module in all_modules().items():
+        rows.setdefault(row_of(name, module), []).append(f"`{name}`")
+    lines = [HEAD, ["---"] * len(HEAD), *[(", ".join(names), *row) for row, names in rows.items()]]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def with_table(page):
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE}: expected a table between {BEGIN}and {END}")
+    return before + begin + table() + end + after
+
+
+class Page(unittest.TestCase):
+    def test_it_has_every_module(self):
+        page = PAGE.read_text(encoding="utf-8")
+        self.assertEqual(with_table(page), page, "plugin/python/tests/test_docs.py --write")
+
+    def test_every_module_has_its_facts(self):
+        for name, module in all_modules().items():
+            for cell in row_of(name, module):
+                self.assertTrue(cell.strip(), name)
+            self.assertRegex(row_of(name, module)[-1], r"\b(19|20)\d\d\b")
+
+    def test_functions_and_modules_have_documentation(self):
+        for name in knn.__all__:
+            value = getattr(knn, name)
+            if callable(value):
+                self.assertRegex(value.__doc__ or "", re.compile(r"\w+"), name)
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        unittest.main()
