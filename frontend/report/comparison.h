@@ -24,6 +24,7 @@ struct ComparedColumn {
   int digits = 2;  // after the point
 };
 
+// Without columns it is remarks and charts alone.
 struct Comparison {
   std::string title;
   std::vector<std::string> remarks;  // source, recipe, data, seeds
