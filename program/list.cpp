@@ -65,7 +65,8 @@ Listing list_studies() {
   return listing;
 }
 
-// Its columns by name, then the tasks that are yet to come.
+// Its columns by name, then the tasks that are yet to come. Figures that a study computes stand
+// last.
 Listing list_tables() {
   Listing listing{{"table", "about", "source", "columns", "no such task yet"}, {}};
   for (const study::PaperTable& table : study::paper_tables()) {
@@ -81,6 +82,11 @@ Listing list_tables() {
     listing.rows.push_back({table.name, table.about, table.source,
                             fmt::format("{}", fmt::join(columns, " ")),
                             fmt::format("{}", fmt::join(missing, " "))});
+  }
+  for (const study::StudiedFigure& figure : study::studied_figures()) {
+    const study::Study& computed = study::find_study(figure.study);
+    listing.rows.push_back({figure.name, computed.about, computed.source,
+                            fmt::format("by keel study {}", figure.study), ""});
   }
   return listing;
 }

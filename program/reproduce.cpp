@@ -11,6 +11,7 @@
 #include "program/reproduce_measure.h"
 #include "program/reproduce_plan.h"
 #include "program/reproduce_queue.h"
+#include "program/reproduce_study.h"
 
 namespace keel::cli {
 namespace {
@@ -95,6 +96,9 @@ void show_result(const report::Comparison& comparison, const std::vector<std::st
 
 int run_reproduce(ReproduceArgs args) {
   if (args.table == "all") return run_reproduce_all(args);
+  if (const study::StudiedFigure* figure = find_studied_figure(args.table)) {
+    return run_reproduce_study(*figure, args);
+  }
   if (args.out.empty()) args.out = "runs/" + args.table;
   Plan plan = make_plan(args);
   if (args.plan) {

@@ -10,6 +10,7 @@
 #include "program/reproduce_compare.h"
 #include "program/reproduce_measure.h"
 #include "program/reproduce_queue.h"
+#include "program/reproduce_study.h"
 
 namespace keel::cli {
 namespace {
@@ -98,6 +99,15 @@ int run_reproduce_all(ReproduceArgs args) {
     if (signal == 0) signal = outcome.signal;
     complete &= outcome.complete;
     names.push_back(table.name);
+    all.push_back(std::move(outcome.comparison));
+  }
+  for (const study::StudiedFigure& figure : study::studied_figures()) {
+    ReproduceArgs one = args;
+    one.out = folder / figure.name;
+    one.as_is = args.as_is || signal != 0;
+    StudiedOutcome outcome = studied_outcome(figure, one);
+    complete &= outcome.complete;
+    names.push_back(figure.name);
     all.push_back(std::move(outcome.comparison));
   }
   write_page(folder, all, names);

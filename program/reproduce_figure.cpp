@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <optional>
 
+#include "frontend/report/curves.h"
 #include "frontend/train/run_log.h"
 #include "program/metric_facts.h"
+#include "program/reproduce_measure.h"
 
 namespace keel::cli {
 namespace {
@@ -43,13 +45,43 @@ std::optional<report::Chart> chart_of(const study::PaperColumn& column,
   return std::nullopt;
 }
 
+// What a study measured of a norm's checkpoints: a line for each training.
+std::vector<report::Line> measured_lines(const Plan& plan, const PlannedCell& cell,
+                                         const study::PaperColumn& column) {
+  std::vector<report::Line> lines;
+  for (const std::size_t place : cell.trials) {
+    report::Line line;
+    for (const auto& [step, value] : measured_along(plan.trials[place].folder, column)) {
+      line.x.push_back(double(step));
+      line.y.push_back(column.offset + column.scale * value);
+    }
+    if (!line.x.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::optional<report::Chart> measured_chart(const Plan& plan, std::size_t place) {
+  const study::PaperColumn& column = plan.table.columns[place];
+  io::Plot plot{.title = column.title, .x_label = "updates", .y_label = column.title, .series = {}};
+  for (std::size_t row = 0; row < plan.cells.size(); ++row) {
+    const auto lines = measured_lines(plan, plan.cells[row][place], column);
+    if (lines.empty()) continue;
+    const report::Band band = report::band_of(lines);
+    plot.series.push_back({plan.table.rows[row].norm, band.x, band.median, band.low, band.high});
+  }
+  if (plot.series.empty()) return std::nullopt;
+  return report::Chart{column.name, column.title, plot};
+}
+
 }  // namespace
 
 std::vector<report::Chart> figure_charts(const Plan& plan) {
   std::vector<report::Chart> charts;
   if (!plan.table.is_figure) return charts;
   for (std::size_t i = 0; i < plan.table.columns.size(); ++i) {
-    auto chart = chart_of(plan.table.columns[i], runs_of(plan, i));
+    const study::PaperColumn& column = plan.table.columns[i];
+    auto chart =
+        column.study.empty() ? chart_of(column, runs_of(plan, i)) : measured_chart(plan, i);
     if (chart) charts.push_back(std::move(*chart));
   }
   return charts;

@@ -6,6 +6,7 @@
 
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/input_file.h"
+#include "frontend/train/run_folder.h"
 #include "program/common.h"
 #include "studies/study.h"
 #include "studies/transfer_data.h"
@@ -20,9 +21,28 @@ fs::path file_of(const fs::path& folder, const std::string& study) {
   return folder / (study + ".json");
 }
 
+fs::path file_at(const fs::path& folder, const std::string& study, std::int64_t step) {
+  return folder / fmt::format("{}-{}.json", study, step);
+}
+
+// The checkpoints of a training by their updates: "checkpoints/step-00000050.safetensors".
+std::map<std::int64_t, fs::path> checkpoints_of(const fs::path& folder) {
+  std::map<std::int64_t, fs::path> found;
+  const fs::path checkpoints = train::RunFolder{folder}.checkpoints();
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints, error)) {
+    const std::string stem = entry.path().stem().string(), start = "step-";
+    if (!stem.starts_with(start) || entry.path().extension() != ".safetensors") continue;
+    std::int64_t step = 0;
+    const char* last = stem.data() + stem.size();
+    const auto [end, bad] = std::from_chars(stem.data() + start.size(), last, step);
+    if (bad == std::errc() && end == last) found[step] = entry.path();
+  }
+  return found;
+}
+
 // A file that was damaged is measured anew.
-Json read_measured(const fs::path& folder, const std::string& study) {
-  const fs::path path = file_of(folder, study);
+Json read_measured(const fs::path& path) {
   if (!fs::exists(path)) return {};
   Json found = Json::parse(io::InputFile(path).read_all(), nullptr, /*allow_exceptions=*/false);
   return found.is_object() ? found : Json{};
@@ -47,14 +67,29 @@ Json numbers_of(const study::Result& result) {
   return numbers;
 }
 
-void measure(const fs::path& folder, const std::string& study, const ReproduceArgs& args) {
+// A study that measures a checkpoint, or the best one of a run's folder, and writes to a file.
+struct Measuring {
+  std::string study, checkpoint;
+  fs::path file;
+};
+
+// Unless the file has the metric.
+void measure(const Measuring& what, const std::string& metric, const ReproduceArgs& args) {
+  if (read_measured(what.file).contains(metric)) return;
   const auto backend = make_backend(args.run);
   study::Options options{*backend};
   options.data = args.run.data;
-  options.runs = {checkpoint_path(folder.string()).string()};
+  options.runs = {checkpoint_path(what.checkpoint).string()};
   options.quiet = false;
-  const study::Result result = study::find_study(study).run(options);
-  io::write_file_atomically(file_of(folder, study), numbers_of(result).dump(2) + "\n");
+  const study::Result result = study::find_study(what.study).run(options);
+  io::write_file_atomically(what.file, numbers_of(result).dump(2) + "\n");
+}
+
+std::optional<double> metric_in(const fs::path& file, const study::PaperColumn& column) {
+  const Json found = read_measured(file);
+  const auto value = found.find(column.metric);
+  if (value == found.end() || !value->is_number()) return std::nullopt;
+  return value->get<double>();
 }
 
 }  // namespace
@@ -83,8 +118,12 @@ void measure_trials(const Plan& plan, const ReproduceArgs& args) {
       for (const std::size_t place : plan.cells[i][j].trials) {
         const Trial& trial = plan.trials[place];
         if (trial.state != TrialState::kFinished) continue;
-        if (!read_measured(trial.folder, column.study).contains(column.metric)) {
-          measure(trial.folder, column.study, args);
+        measure({column.study, trial.folder, file_of(trial.folder, column.study)}, column.metric,
+                args);
+        if (!plan.table.is_figure) continue;
+        for (const auto& [step, checkpoint] : checkpoints_of(trial.folder)) {
+          measure({column.study, checkpoint, file_at(trial.folder, column.study, step)},
+                  column.metric, args);
         }
       }
     }
@@ -92,10 +131,18 @@ void measure_trials(const Plan& plan, const ReproduceArgs& args) {
 }
 
 std::optional<double> measured_value(const fs::path& folder, const study::PaperColumn& column) {
-  const Json found = read_measured(folder, column.study);
-  const auto value = found.find(column.metric);
-  if (value == found.end() || !value->is_number()) return std::nullopt;
-  return value->get<double>();
+  return metric_in(file_of(folder, column.study), column);
+}
+
+std::map<std::int64_t, double> measured_along(const fs::path& folder,
+                                              const study::PaperColumn& column) {
+  std::map<std::int64_t, double> found;
+  for (const auto& [step, checkpoint] : checkpoints_of(folder)) {
+    if (const auto value = metric_in(file_at(folder, column.study, step), column)) {
+      found[step] = *value;
+    }
+  }
+  return found;
 }
 
 }  // namespace keel::cli

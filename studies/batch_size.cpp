@@ -1,7 +1,12 @@
 // Updates of one size, gathered from ever smaller batches. Norms over the batch then take their
-// statistics from fewer rows; norms of a row do not change (Shen et al. 2020, figure 5).
+// statistics from fewer rows; norms of a row do not change (Shen et al. 2020, figure 5). The
+// networks are trained here, or have been by `keel train` with train.batch and train.accumulate.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "frontend/report/spread.h"
 #include "frontend/train/step_runner.h"
@@ -16,12 +21,25 @@ namespace {
 constexpr int kBatchSizeSteps = 200, kBatchSizeSeeds = 1;
 constexpr std::int64_t kParts[] = {8, 4, 2, 1};  // micro-batches of an update
 
+// Trainings of one norm with statistics of one size.
 struct BatchSizeRun {
   std::string norm;
-  std::int64_t batch = 0;                            // rows or tokens of a statistic
-  std::vector<double> valid = {}, last_metric = {};  // one a seed: the loss, the last metric
-  std::string metric = {};
+  std::int64_t batch = 0;                 // rows or tokens of a statistic
+  std::vector<std::int64_t> seeds{};      // of the values below
+  std::vector<double> valid{}, metric{};  // the loss of the validation set, the last metric
+  std::string metric_name{};
+  bool higher_is_better = false;  // of the metric
 };
+
+// Their program scales the rows in front of its norms over the batch; PowerNorm scales its own.
+task::OptionValues source_settings(const std::string& task) {
+  task::OptionValues settings = encoder_settings(task);
+  if (task == "translation") {
+    settings.push_back({"model.scaling", "layerscaling"});
+    settings.push_back({"model.scaled_norms", "batchnorm,pn_v"});
+  }
+  return settings;
+}
 
 // All updates, with gradients gathered from job.train().accumulate batches each.
 void train_gathered(train::StepRunner& steps, std::int64_t updates) {
@@ -48,10 +66,18 @@ train::Evaluation evaluate_gathered(Backend& backend, const train::Job& job) {
   return train::Evaluator(backend, variables, job).run(*valid);
 }
 
+void add_score(const train::Evaluation& valid, std::int64_t seed, BatchSizeRun& run) {
+  const train::Measured& last = valid.metrics.back();
+  run.seeds.push_back(seed);
+  run.valid.push_back(valid.loss);
+  run.metric.push_back(last.value);
+  run.metric_name = last.info.name;
+  run.higher_is_better = last.info.higher_is_better;
+}
+
 BatchSizeRun run_with(const Options& options, const ZooRun& run, std::int64_t parts) {
   BatchSizeRun found{.norm = run.norm};
-  const int seeds = options.seeds > 0 ? options.seeds : kBatchSizeSeeds;
-  for (int i = 0; i < seeds; ++i) {
+  for (int i = 0; i < seeds_of(options, kBatchSizeSeeds); ++i) {
     train::Job whole_batches = zoo_job(options, i, run);
     const std::int64_t whole = whole_batches.train().batch;
     check(whole >= parts, ErrorKind::kUsage,
@@ -63,20 +89,31 @@ BatchSizeRun run_with(const Options& options, const ZooRun& run, std::int64_t pa
                                       {"train.accumulate", std::to_string(parts)},
                                       {"train.epochs", "1000000"}});
     const train::Evaluation valid = evaluate_gathered(options.backend, job);
-    found.valid.push_back(valid.loss);
-    found.metric = valid.metrics.back().info.name;
-    found.last_metric.push_back(valid.metrics.back().value);
+    add_score(valid, job.train().seed, found);
   }
   return found;
 }
 
+std::vector<BatchSizeRun> trained_runs(const Options& options, const std::string& task,
+                                       const std::vector<std::string>& norms) {
+  std::vector<BatchSizeRun> runs;
+  for (const std::string& norm : norms) {
+    for (const std::int64_t parts : kParts) {
+      runs.push_back(
+          run_with(options, {task, norm, kBatchSizeSteps, source_settings(task)}, parts));
+    }
+  }
+  return runs;
+}
+
 Table batch_size_table(const std::vector<BatchSizeRun>& runs) {
   Table table{"validation set, the median over seeds",
-              {{"variant", "m", runs.front().metric, "valid loss"}}};
+              {{"variant", "m", runs.front().metric_name, "valid loss", "seeds"}}};
   for (const BatchSizeRun& run : runs) {
     table.rows.push_back({run.norm, fmt::format("{}", run.batch),
-                          fmt::format("{:.4g}", report::median_of(run.last_metric)),
-                          fmt::format("{:.4f}", report::median_of(run.valid))});
+                          fmt::format("{:.4g}", report::median_of(run.metric)),
+                          fmt::format("{:.4f}", report::median_of(run.valid)),
+                          fmt::format("{}", run.seeds.size())});
   }
   return table;
 }
@@ -97,33 +134,138 @@ Drawing batch_size_drawing(const std::vector<BatchSizeRun>& runs) {
   return drawing;
 }
 
-// Losses of a norm with so many micro-batches an update.
-const SeedValues& losses_with(const std::vector<BatchSizeRun>& runs, const std::string& norm,
-                              std::int64_t parts) {
-  const auto first = std::ranges::find(runs, norm, &BatchSizeRun::norm);
-  return first[std::ranges::find(kParts, parts) - std::begin(kParts)].valid;
+// What the source says of a norm beside layer norm.
+struct BatchSizeClaim {
+  const char *better, *worse;
+};
+constexpr BatchSizeClaim kBatchSizeClaims[] = {{"powernorm", "layernorm"},
+                                               {"layernorm", "batchnorm"}};
+
+bool is_called(const BatchSizeRun& run, const std::string& norm) {
+  return run.norm.substr(0, run.norm.find('{')) == norm;
+}
+
+// a's metric less b's, with the sign of an improvement, of the seeds that both have.
+SeedValues margins_of(const BatchSizeRun& a, const BatchSizeRun& b) {
+  SeedValues margins;
+  for (std::size_t i = 0; i < a.seeds.size(); ++i) {
+    const auto same = std::ranges::find(b.seeds, a.seeds[i]);
+    if (same == b.seeds.end()) continue;
+    const double margin = a.metric[i] - b.metric[std::size_t(same - b.seeds.begin())];
+    margins.push_back(a.higher_is_better ? margin : -margin);
+  }
+  return margins;
+}
+
+// What all runs have in common.
+struct BatchSizeTask {
+  std::string name;
+  bool is_of_source = false;
+};
+
+void judge_sizes(const BatchSizeTask& task, const std::vector<BatchSizeRun>& runs, Result& result) {
+  for (const auto& [better, worse] : kBatchSizeClaims) {
+    for (const BatchSizeRun& a : runs) {
+      for (const BatchSizeRun& b : runs) {
+        if (!is_called(a, better) || !is_called(b, worse) || a.batch != b.batch) continue;
+        const SeedValues margins = margins_of(a, b);
+        if (margins.empty()) continue;
+        judge_margin({fmt::format("{}, m = {}: {} of {} above {}'s", task.name, a.batch,
+                                  a.metric_name, a.norm, b.norm),
+                      task.is_of_source, margins},
+                     result);
+      }
+    }
+  }
+}
+
+// How much a norm loses from its largest size to its smallest.
+void judge_losses(const std::string& task, const std::vector<BatchSizeRun>& runs, Result& result) {
+  std::set<std::string> norms;
+  for (const BatchSizeRun& run : runs) {
+    if (!norms.insert(run.norm).second) continue;
+    std::map<std::int64_t, SeedValues> by_size;
+    for (const BatchSizeRun& r : runs) {
+      if (r.norm == run.norm) by_size[r.batch] = r.valid;
+    }
+    const SeedValues &smallest = by_size.begin()->second, &largest = by_size.rbegin()->second;
+    if (by_size.size() > 1 && smallest.size() == largest.size()) {
+      judge_growth(task + ", " + run.norm, largest, smallest, result);
+    }
+  }
+}
+
+Result result_of(const BatchSizeTask& task, const std::vector<BatchSizeRun>& runs) {
+  Result result;
+  result.tables = {batch_size_table(runs)};
+  result.drawings = {batch_size_drawing(runs)};
+  judge_losses(task.name, runs, result);
+  judge_sizes(task, runs, result);
+  return result;
+}
+
+// The place of a run among those of its norm and size, in the order of norms and sizes.
+BatchSizeRun& run_like(std::vector<BatchSizeRun>& runs, const std::string& norm,
+                       std::int64_t batch) {
+  const auto place = [&](const BatchSizeRun& r) { return std::pair(r.norm, r.batch); };
+  const auto at = std::ranges::lower_bound(runs, std::pair(norm, batch), {}, place);
+  if (at != runs.end() && place(*at) == std::pair(norm, batch)) return *at;
+  return *runs.insert(at, BatchSizeRun{.norm = norm, .batch = batch});
+}
+
+// Adds what the weights of a run score on the validation set; says what task they are of.
+BatchSizeTask add_stored(const Options& options, const std::string& path,
+                         std::vector<BatchSizeRun>& runs) {
+  const StoredRun stored = open_run(options, path);
+  const train::TrainOptions& train = stored.job.train();
+  BatchSizeRun& run = run_like(runs, setting_of(stored.job, "model.norm"), train.batch);
+  check(
+      std::ranges::find(run.seeds, train.seed) == run.seeds.end(), ErrorKind::kUsage,
+      "[batch-size] --run: expected runs that differ in norm, train.batch or seed, got {} besides "
+      "another",
+      path);
+  Training training(options.backend, stored.job);
+  training.load(stored.file, stored.path);
+  add_score(training.evaluate(task::Split::kValid), train.seed, run);
+  const std::string task(stored.job.task().name());
+  const bool is_of_source =
+      task == "translation" && setting_of(stored.job, "model.corpus") == "iwslt14";
+  return {task, is_of_source};
+}
+
+// An update must be of one size, or the statistics are not all that differs.
+void expect_one_update(const Options& options) {
+  std::set<std::int64_t> sizes;
+  std::set<std::string> tasks;
+  for (const std::string& path : options.runs) {
+    const StoredRun stored = open_run(options, path);
+    const train::TrainOptions& train = stored.job.train();
+    sizes.insert(train.batch * train.accumulate);
+    tasks.emplace(stored.job.task().name());
+  }
+  check(tasks.size() == 1, ErrorKind::kUsage,
+        "[batch-size] --run: expected runs of one task, got {}", fmt::join(tasks, ", "));
+  check(sizes.size() == 1, ErrorKind::kUsage,
+        "[batch-size] --run: expected one train.batch * train.accumulate, got {}",
+        fmt::join(sizes, ", "));
+}
+
+Result batch_size_of_runs(const Options& options) {
+  expect_one_update(options);
+  std::vector<BatchSizeRun> runs;
+  BatchSizeTask task;
+  for (const std::string& path : options.runs) task = add_stored(options, path, runs);
+  return result_of(task, runs);
 }
 
 }  // namespace
 
 Result batch_size(const Options& options) {
+  if (!options.runs.empty()) return batch_size_of_runs(options);
   const std::string task = task_of(options, "translation");
-  const std::vector<std::string> norms =
-      norms_of(options, {"layernorm", "batchnorm", "pn_v", "powernorm"});
-  std::vector<BatchSizeRun> runs;
-  for (const std::string& norm : norms) {
-    for (const std::int64_t parts : kParts) {
-      runs.push_back(run_with(options, {task, norm, kBatchSizeSteps}, parts));
-    }
-  }
-  Result result;
-  result.tables = {batch_size_table(runs)};
-  result.drawings = {batch_size_drawing(runs)};
-  for (const std::string& norm : norms) {
-    judge_growth(task + ", " + norm, losses_with(runs, norm, std::ranges::min(kParts)),
-                 losses_with(runs, norm, std::ranges::max(kParts)), result);
-  }
-  return result;
+  const std::vector<BatchSizeRun> runs = trained_runs(
+      options, task, norms_of(options, {"layernorm", "batchnorm", "pn_v", "powernorm"}));
+  return result_of({task}, runs);
 }
 
 }  // namespace keel::study

@@ -1,11 +1,14 @@
-// Figure 7 of Shen et al. 2020 on small sentences, or on a task: gain / psi of PN-V for every
-// feature of every norm of a trained network, psi being the mean of the batches' psi_B over one
-// pass of the training data. By lemma 2 a feature with gain <= psi shrinks its gradient.
+// Figure 7 of Shen et al. 2020 on small sentences, on a task or on runs: gain / psi of PN-V for
+// every feature of every norm of a trained network, psi being the mean of the batches' psi_B over
+// one pass of the training data. By lemma 2 a feature with gain <= psi shrinks its gradient. So it does
+// with BatchNorm, whose psi is sigma_B; of PowerNorm it is what its gradient is divided by.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/power_norm.h"
 #include "studies/lab.h"
 #include "studies/list.h"
 #include "studies/mini_jobs.h"
@@ -21,13 +24,49 @@ namespace {
 constexpr std::size_t kBins = 6;
 constexpr double kBinWidth = 0.25;  // the last bin has no end
 constexpr int kFigureSteps = 400;   // of a task
+constexpr int kFigureSeeds = 3;
+constexpr std::size_t kDrawnBins = 24;
+
+// A norm that divides a feature's gradient by a number that it takes from the batch.
+struct DividingNorm {
+  const OpInfo* op;
+  int gain, divisor;  // an input, and the output with 1 / psi_B
+};
+constexpr DividingNorm kDividingNorms[] = {
+    {&kPnV, PnVInput::kGain, PnVOutput::kRpsi},
+    {&kBatchNorm, BatchNormInput::kGain, BatchNormOutput::kRstd},
+    {&kPowerNorm, PowerNormInput::kGain, PowerNormOutput::kRdx}};
 
 struct SiteRatios {
   std::string site;
+  std::string parameter;                 // the name of the gain; empty: there is none
   std::vector<double> gain, psi, ratio;  // (features)
 };
 
-// The mean psi_B = 1 / rpsi of every norm over one pass of a training.
+struct DividingSite {
+  NormSite site;
+  DividingNorm norm;
+};
+
+std::vector<DividingSite> dividing_sites(const Graph& g) {
+  std::vector<DividingSite> all;
+  for (const DividingNorm& norm : kDividingNorms) {
+    for (const NormSite& site : norm_sites(g, *norm.op)) all.push_back({site, norm});
+  }
+  return all;
+}
+
+SiteRatios before_pass(const Graph& g, const DividingSite& at) {
+  const Value gain = g.node(at.site.forward).inputs[std::size_t(at.norm.gain)];
+  const std::size_t features = std::size_t(g.shape({at.site.forward, at.norm.divisor})[0]);
+  return {at.site.name,
+          gain.valid() ? g.node(gain).name : "",
+          {},
+          std::vector<double>(features, 0),
+          {}};
+}
+
+// The mean psi_B of every norm over one pass of a training.
 template <class Training>
 std::vector<SiteRatios> mean_psi(Training& training) {
   std::vector<NormSite> sites;
@@ -35,12 +74,11 @@ std::vector<SiteRatios> mean_psi(Training& training) {
   double batches = 0;
   const auto mark_all = [&](Graph& g) {  // of every size of batches, the sites being the same
     const bool is_first = sites.empty();
-    sites = norm_sites(g, kPnV);
-    for (const NormSite& site : sites) {
-      mark(g, site, "rpsi", {site.forward, 1});
-      if (!is_first) continue;
-      const std::size_t features = std::size_t(g.shape({site.forward, 1})[0]);
-      ratios.push_back({site.name, {}, std::vector<double>(features, 0), {}});
+    sites.clear();
+    for (const DividingSite& at : dividing_sites(g)) {
+      sites.push_back(at.site);
+      mark(g, at.site, "rpsi", {at.site.forward, at.norm.divisor});
+      if (is_first) ratios.push_back(before_pass(g, at));
     }
   };
   const auto look = [&](const Program& program) {
@@ -62,8 +100,11 @@ template <class Training>
 std::vector<SiteRatios> ratios_of(Training& training) {
   std::vector<SiteRatios> sites = mean_psi(training);
   for (SiteRatios& s : sites) {
-    const Tensor gain = training.variables().read(s.site + "/gain", true).to(DType::kF64);
-    s.gain.assign(gain.as<double>().begin(), gain.as<double>().end());
+    s.gain.assign(s.psi.size(), 1);
+    if (!s.parameter.empty()) {
+      const Tensor gain = training.variables().read(s.parameter, true).to(DType::kF64);
+      s.gain.assign(gain.as<double>().begin(), gain.as<double>().end());
+    }
     for (std::size_t c = 0; c < s.gain.size(); ++c) {
       s.ratio.push_back(std::abs(s.gain[c]) / s.psi[c]);
     }
@@ -78,22 +119,30 @@ std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
   return ratios_of(training);
 }
 
-std::vector<SiteRatios> train_task(const Options& options, const std::string& norm) {
-  const train::Job job = zoo_job(options, 0, {options.task, norm, kFigureSteps});
+// What is looked at: a norm and the task that it was trained on, and the ratios of every seed or
+// run.
+struct Looked {
+  std::string task, norm;
+  std::vector<std::vector<SiteRatios>> seeds = {};
+};
+
+std::vector<SiteRatios> train_task(const Options& options, int seed, const std::string& norm) {
+  const train::Job job =
+      zoo_job(options, seed, {options.task, norm, kFigureSteps, encoder_settings(options.task)});
   Training training(options.backend, job);
   training.run({});
   std::vector<SiteRatios> sites = ratios_of(training);
-  check(!sites.empty(), ErrorKind::kUsage, "[figure7] --norm: expected pn_v, got {}", norm);
+  check(!sites.empty(), ErrorKind::kUsage,
+        "[figure7] --norm: expected batchnorm, pn_v or powernorm, got {}", norm);
   return sites;
 }
 
-std::vector<SiteRatios> ratios_of_run(const Options& options, const std::string& path) {
-  const auto [name, file, job] = open_run(options, path);
-  Training training(options.backend, job);
-  training.load(file, path);
+std::vector<SiteRatios> ratios_of_run(const Options& options, const StoredRun& run) {
+  Training training(options.backend, run.job);
+  training.load(run.file, run.path);
   std::vector<SiteRatios> sites = ratios_of(training);
-  check(!sites.empty(), ErrorKind::kUsage, "[figure7] --run: expected a network with pn_v, got {}",
-        path);
+  check(!sites.empty(), ErrorKind::kUsage,
+        "[figure7] --run: expected a network with batchnorm, pn_v or powernorm, got {}", run.path);
   return sites;
 }
 
@@ -135,24 +184,70 @@ std::vector<double> all_ratios(std::span<const SiteRatios> sites) {
   return all;
 }
 
+// Every site's histogram as a line through the middles of its bins.
+Drawing histogram_drawing(std::span<const SiteRatios> sites, const std::string& title,
+                          std::size_t number) {
+  const std::vector<double> all = all_ratios(sites);
+  // A ratio of 1 is in the picture, and the largest is in the last bin.
+  const double width = std::max(1.0, std::ranges::max(all)) / double(kDrawnBins);
+  Drawing drawing{fmt::format("figure7-{}", number),
+                  {.title = title + ": features by |gain| / psi",
+                   .x_label = "|gain| / psi",
+                   .y_label = "features",
+                   .series = {}}};
+  for (const SiteRatios& s : sites) {
+    io::PlotSeries& series = drawing.plot.series.emplace_back();
+    series.name = s.site;
+    series.y.assign(kDrawnBins, 0);
+    for (std::size_t b = 0; b < kDrawnBins; ++b) series.x.push_back(width * (double(b) + 0.5));
+    for (const double r : s.ratio) ++series.y[std::min(kDrawnBins - 1, std::size_t(r / width))];
+  }
+  return drawing;
+}
+
+void add_site_tables(std::span<const SiteRatios> sites, const std::string& title, Result& result) {
+  result.tables.push_back(histogram(sites, title));
+  add_features(sites, title, result);
+  result.drawings.push_back(histogram_drawing(sites, title, result.drawings.size() + 1));
+}
+
+void judge_looked(const Looked& looked, Result& result) {
+  std::vector<double> shares;
+  for (const auto& sites : looked.seeds) shares.push_back(share_at_most_one(all_ratios(sites)));
+  judge_share_seeds({looked.task, looked.norm, shares}, result);
+}
+
+// Runs of one task and norm are seeds of one network.
+Looked& looked_at(std::vector<Looked>& all, const std::string& task, const std::string& norm) {
+  const auto found =
+      std::ranges::find_if(all, [&](const Looked& l) { return l.task == task && l.norm == norm; });
+  return found != all.end() ? *found : all.emplace_back(Looked{task, norm});
+}
+
 Result figure7_of_runs(const Options& options) {
   Result result;
+  std::vector<Looked> all;
   for (const std::string& path : options.runs) {
-    const std::vector<SiteRatios> sites = ratios_of_run(options, path);
-    result.tables.push_back(histogram(sites, path));
-    add_features(sites, path, result);
-    judge_shares(path, false, all_ratios(sites), result);
+    const StoredRun run = open_run(options, path);
+    const std::vector<SiteRatios> sites = ratios_of_run(options, run);
+    add_site_tables(sites, path, result);
+    looked_at(all, std::string(run.job.task().name()), setting_of(run.job, "model.norm"))
+        .seeds.push_back(sites);
   }
+  for (const Looked& looked : all) judge_looked(looked, result);
   return result;
 }
 
 Result figure7_of_task(const Options& options) {
   Result result;
   for (const std::string& norm : norms_of(options, {"pn_v"})) {
-    const std::vector<SiteRatios> sites = train_task(options, norm);
-    result.tables.push_back(histogram(sites, norm));
-    add_features(sites, norm, result);
-    judge_shares(options.task + ", " + norm, false, all_ratios(sites), result);
+    Looked looked{options.task, norm};
+    for (int i = 0; i < seeds_of(options, kFigureSeeds); ++i) {
+      looked.seeds.push_back(train_task(options, i, norm));
+      const std::string seed = fmt::format("{}, seed {}", norm, options.seed + std::uint64_t(i));
+      add_site_tables(looked.seeds.back(), seed, result);
+    }
+    judge_looked(looked, result);
   }
   return result;
 }
@@ -168,8 +263,7 @@ Result figure7(const Options& options) {
   Result result;
   for (const auto& [norm, layer_scale] : {std::pair{"pn_v", false}, {"pn_v + ls", true}}) {
     const std::vector<SiteRatios> sites = train_with(options, layer_scale);
-    result.tables.push_back(histogram(sites, norm));
-    add_features(sites, norm, result);
+    add_site_tables(sites, norm, result);
     judge_shares(norm, layer_scale, all_ratios(sites), result);
   }
   return result;

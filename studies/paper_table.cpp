@@ -175,4 +175,16 @@ const PaperTable& find_paper_table(const std::string& name) {
   fail(ErrorKind::kUsage, "table {}", unknown_name(name, names));
 }
 
+std::span<const StudiedFigure> studied_figures() {
+  static const std::vector<StudiedFigure> all{{"ba-table1", "invariance"},
+                                              {"santurkar-figure4", "landscape"},
+                                              {"santurkar-shift", "covariate-shift"},
+                                              {"santurkar-noise", "noisy-batchnorm"},
+                                              {"shen-figure2", "statistics"},
+                                              {"shen-figure5", "batch-size"},
+                                              {"shen-figure6", "singular-values"},
+                                              {"shen-figure7", "figure7"}};
+  return all;
+}
+
 }  // namespace keel::study

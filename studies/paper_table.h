@@ -63,4 +63,10 @@ std::span<const PaperTable> paper_tables();
 // Throws Error{kUsage} for an unknown name, with the nearest known one.
 const PaperTable& find_paper_table(const std::string& name);
 
+// A table or figure that is not of trainings to the end: a study computes it.
+struct StudiedFigure {
+  std::string name, study;  // "shen-figure7", "figure7"
+};
+std::span<const StudiedFigure> studied_figures();
+
 }  // namespace keel::study

@@ -93,7 +93,8 @@ Spectrum spectrum_of(const Options& options, const std::string& task, const std:
   Spectrum spectrum{norm, "", {}};
   const int seeds = options.seeds > 0 ? options.seeds : kSpectrumSeeds;
   for (int i = 0; i < seeds; ++i) {
-    const train::Job job = zoo_job(options, i, {task, norm, kSpectrumSteps});
+    const train::Job job =
+        zoo_job(options, i, {task, norm, kSpectrumSteps, encoder_settings(task)});
     const EmbeddingTable table = chosen_table(job, options.site);
     Training training(options.backend, job);
     training.run({});

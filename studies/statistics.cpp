@@ -16,9 +16,9 @@ namespace {
 
 constexpr int kStatisticsSteps = 90, kStatisticsSeeds = 3;
 
-// The Transformer of this task's recipe takes minutes.
+// The Transformer of text_classifier's recipe takes minutes.
 task::OptionValues settings_for(const std::string& task) {
-  if (task != "text_classifier") return {};
+  if (task != "text_classifier") return encoder_settings(task);
   return {{"model.layers", "2"},
           {"model.width", "64"},
           {"model.feed_forward", "128"},

@@ -82,7 +82,7 @@ std::span<const Study> studies() {
       {"statistics", "how far a batch's statistics are from the running ones, at one norm",
        "Shen et al. 2020, figures 2 to 4", statistics, false, kTakesTask},
       {"batch-size", "an update of one size, its statistics taken of ever smaller batches",
-       "Shen et al. 2020, figure 5", batch_size, false, kTakesTask},
+       "Shen et al. 2020, figure 5", batch_size, false, kTakesTask, kTakesRuns},
       {"singular-values", "how fast the singular values of a trained embedding fall",
        "Shen et al. 2020, figure 6", singular_values, false, kTakesTask, kTakesRuns},
       {"landscape", "how the loss and its gradient vary along the gradient",

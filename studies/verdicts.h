@@ -133,6 +133,13 @@ void judge_lengths(const std::string& norm, BlindTo blind_to, const LengthNumber
 double share_at_most_one(std::span<const double> ratios);
 void judge_shares(const std::string& who, bool is_control, std::span<const double> ratios,
                   Result& result);
+// Of a task, one share a seed. It is judged for PN-V in a Transformer for translation, over three
+// seeds: that the share is above 0.95.
+struct ShareSeeds {
+  std::string task, norm;
+  SeedValues shares;
+};
+void judge_share_seeds(const ShareSeeds& of, Result& result);
 
 // convergence: a norm's cost on the validation set after `step` updates; less is better.
 struct CostPoint {
@@ -195,6 +202,14 @@ void judge_topics(const std::string& norm, double before, double after, Result& 
 // batch-size: losses of the validation set by the size of batches, the largest first.
 void judge_growth(const std::string& who, const SeedValues& largest, const SeedValues& smallest,
                   Result& result);
+// batch-size: by how much a norm's metric is above another's at one size, one value a seed. It is
+// judged for three seeds of the source's data.
+struct MarginNumbers {
+  std::string claim;
+  bool is_of_source = false;  // IWSLT14, trained to the end
+  SeedValues margins;
+};
+void judge_margin(const MarginNumbers& of, Result& result);
 // singular-values: areas under the spectra of a norm, and of the first one.
 void judge_areas(const std::string& claim, const SeedValues& of, const SeedValues& first,
                  Result& result);

@@ -75,6 +75,18 @@ void judge_shares(const std::string& who, bool is_control, std::span<const doubl
   }
 }
 
+void judge_share_seeds(const ShareSeeds& of, Result& result) {
+  const std::string who =
+      fmt::format("{}, {}: share of features with |gain| <= psi", of.task, of.norm);
+  if (of.task == "translation" && of.norm.starts_with("pn_v")) {
+    SeedValues above = of.shares;
+    for (double& share : above) share -= kShare;
+    result.above_zero_over_seeds(fmt::format("{}, less {:g}", who, kShare), above);
+  } else {
+    result.not_judged(who, mean_of(of.shares), "stated of PN-V in a Transformer for translation");
+  }
+}
+
 double speedup(std::span<const CostPoint> first, std::span<const CostPoint> other) {
   const double goal = best_cost(first);
   return updates_until(first, goal) / updates_until(other, goal);
@@ -176,6 +188,11 @@ void judge_growth(const std::string& who, const SeedValues& largest, const SeedV
   result.not_judged(who + ": loss at the smallest batch - at the largest",
                     report::median_of(differences(smallest, largest)),
                     "stated of IWSLT14 trained to the end");
+}
+
+void judge_margin(const MarginNumbers& of, Result& result) {
+  if (of.is_of_source) return result.above_zero_over_seeds(of.claim, of.margins);
+  result.not_judged(of.claim, mean_of(of.margins), "stated of IWSLT14 trained to the end");
 }
 
 void judge_areas(const std::string& claim, const SeedValues& of, const SeedValues& first,

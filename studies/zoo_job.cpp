@@ -1,5 +1,7 @@
 #include "studies/zoo_job.h"
 
+#include <algorithm>
+
 #include "frontend/train/run_state.h"
 #include "models/registry.h"
 
@@ -18,6 +20,11 @@ task::OptionValues descent_settings(const std::string& task) {
   return {{"train.optimizer", "sgd"}, {"train.lr", "0.1"}};
 }
 
+task::OptionValues encoder_settings(const std::string& task) {
+  if (task != "translation") return {};
+  return {{"model.sites", "encoder"}};
+}
+
 int seeds_of(const Options& options, int study) {
   return options.seeds > 0 ? options.seeds : study;
 }
@@ -28,6 +35,12 @@ StoredRun open_run(const Options& options, const std::string& path) {
                      return models::find_model(name).make();
                    }).with(options.settings);
   return {path, std::move(file), std::move(job)};
+}
+
+std::string setting_of(const train::Job& job, const std::string& key) {
+  const std::vector<OptionFact> facts = job.config().facts();
+  const auto found = std::ranges::find(facts, key, &OptionFact::name);
+  return found == facts.end() ? "" : found->value;
 }
 
 train::Job zoo_job(const Options& options, int i, const ZooRun& run) {

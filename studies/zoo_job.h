@@ -23,6 +23,8 @@ std::vector<std::string> norms_of(const Options& options, const std::vector<std:
 // Plain gradient descent, which Santurkar et al. 2018 study: at a rate of 0.1, or at the recipe's
 // in the deep linear network, which 0.1 makes diverge without a norm.
 task::OptionValues descent_settings(const std::string& task);
+// Of a translation: norms in the encoder alone, where Shen et al. 2020 have theirs.
+task::OptionValues encoder_settings(const std::string& task);
 // The number of seeds of the options, or else of the study.
 int seeds_of(const Options& options, int study);
 // A checkpoint that was trained before, with the options' settings on top of its own.
@@ -32,6 +34,8 @@ struct StoredRun {
   train::Job job;
 };
 StoredRun open_run(const Options& options, const std::string& path);
+// What a job says of a key: "model.norm" is "powernorm{warmup=4000}". Empty for an unknown key.
+std::string setting_of(const train::Job& job, const std::string& key);
 // The run with the i-th seed, counted from the first, for weights, batches and drawn data; the
 // options' settings are applied last. The network has what it takes from the data.
 train::Job zoo_job(const Options& options, int i, const ZooRun& run);

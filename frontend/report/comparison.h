@@ -11,10 +11,10 @@
 namespace keel::report {
 
 struct ComparedCell {
-  std::string paper;         // as printed; "": not reported
-  std::vector<double> ours;  // in the paper's unit, one for each finished seed
-  std::string mark;          // shown if keel has no result: "no data", "diverged"
-  std::string note;          // an explanation of that, or of what is missing
+  std::string paper;                      // as printed; "": not reported
+  std::vector<double> ours;               // in the paper's unit, one for each finished seed
+  std::string mark;                       // shown if keel has no result: "no data", "diverged"
+  std::string note;                       // an explanation of that, or of what is missing
   std::optional<double> epochs, seconds;  // means over the seeds
   std::vector<std::string> commands;      // for a shell, one for each seed
 };
@@ -24,6 +24,7 @@ struct ComparedColumn {
   int digits = 2;  // after the point
 };
 
+// Without columns it is remarks and charts alone.
 struct Comparison {
   std::string title;
   std::vector<std::string> remarks;  // source, recipe, data, seeds

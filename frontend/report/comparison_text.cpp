@@ -48,10 +48,14 @@ std::string chart_file(const std::string& stem, const Chart& chart) {
 std::string markdown_of(const Comparison& comparison, const std::string& stem) {
   std::string text = fmt::format("# {}\n\n", comparison.title);
   for (const std::string& remark : comparison.remarks) text += fmt::format("- {}\n", remark);
-  text += fmt::format("\n{}\n\n{}", kLegend, markdown_text(compared_rows(comparison, kSign)));
+  const bool has_cells = !comparison.columns.empty();
+  if (has_cells) {
+    text += fmt::format("\n{}\n\n{}", kLegend, markdown_text(compared_rows(comparison, kSign)));
+  }
   for (const Chart& chart : comparison.charts) {
     text += fmt::format("\n![{}]({})\n", chart.caption, chart_file(stem, chart));
   }
+  if (!has_cells) return text;
   text += fmt::format("\n## Cells\n\n{}", markdown_text(cell_rows(comparison, kSign)));
   return text + fmt::format("\n## Commands\n\n```sh\n{}```\n", commands_text(comparison));
 }
@@ -74,11 +78,15 @@ namespace {
 
 void add_to(Page& page, const Comparison& comparison) {
   for (const std::string& remark : comparison.remarks) page.paragraph(remark);
-  page.paragraph(kLegend);
-  page.table(compared_rows(comparison, kSign));
+  const bool has_cells = !comparison.columns.empty();
+  if (has_cells) {
+    page.paragraph(kLegend);
+    page.table(compared_rows(comparison, kSign));
+  }
   for (const Chart& chart : comparison.charts) {
     page.figure(io::plot_svg(chart.plot), chart.caption);
   }
+  if (!has_cells) return;
   page.heading("Cells");
   page.table(cell_rows(comparison, kSign));
   page.heading("Commands");

@@ -31,6 +31,7 @@ TEST_CASE("list: every listing names all there is, as JSON and as text" *
   for (const OpInfo* op : all_ops()) expected["ops"].emplace_back(op->name);
   for (const auto& entry : known_backends()) expected["backends"].push_back(entry.name);
   for (const auto& table : study::paper_tables()) expected["tables"].push_back(table.name);
+  for (const auto& figure : study::studied_figures()) expected["tables"].push_back(figure.name);
   for (const auto& [what, names] : expected) {
     CAPTURE(what);
     const std::string key = what.substr(0, what.size() - 1);

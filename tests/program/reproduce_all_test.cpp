@@ -10,8 +10,8 @@ TEST_CASE("reproduce: all tables stand on one page, also those that cannot be tr
           doctest::test_suite("slow")) {
   const test::TempDir temp;
   const std::string out = temp / "out";
-  const ProcessResult result = run_keel({"reproduce", "all", "--as-is", "--data", temp / "nothing",
-                                         "--out", out, "--seeds", "1"});
+  const ProcessResult result = run_keel(
+      {"reproduce", "all", "--as-is", "--data", temp / "nothing", "--out", out, "--seeds", "1"});
   REQUIRE(result.code == 0);
   const std::string page = test::read_bytes(std::filesystem::path(out) / "all.md"),
                     html = test::read_bytes(std::filesystem::path(out) / "all.html");
@@ -20,12 +20,103 @@ TEST_CASE("reproduce: all tables stand on one page, also those that cannot be tr
     CHECK(holds(page, "# " + table.name + ": "));
     CHECK(holds(html, table.name + ": "));
   }
+  for (const study::StudiedFigure& figure : study::studied_figures()) {
+    CAPTURE(figure.name);
+    CHECK(holds(page, "# " + figure.name + ": "));
+    CHECK(holds(html, figure.name + ": "));
+  }
   CHECK(holds(page, "Not run: "));
+  CHECK(holds(page, "Not run yet. Command: keel study figure7 --seed 1 --seeds 1"));
   // The rows of differences are computed, as improvements: bits a character of 1.04 and 1.12.
   CHECK(holds(page, "detachnorm - none"));
   CHECK(holds(page, "-0.08"));
   // A value of a table of which nothing can be trained: the best of Cooijmans et al.
   CHECK(holds(page, "43.9 / not run"));
+}
+
+TEST_CASE("reproduce: a figure that a study computes is kept, with its claims and its curves") {
+  const test::TempDir temp;
+  const std::string out = temp / "out";
+  const std::vector<std::string> arguments{"reproduce", "shen-figure7", "--seeds",
+                                           "1",         "--out",        out};
+  CHECK(run_keel(arguments).code == 0);
+  const std::filesystem::path folder = out;
+  const std::string page = test::read_bytes(folder / "shen-figure7.md");
+  CHECK(holds(page, "# shen-figure7: "));
+  CHECK(holds(page, "Held here: pn_v: share of features with |gain| <= psi: 1; > 0.95."));
+  CHECK(holds(page, "Command: keel study figure7 --seed 1 --seeds 1\n"));
+  CHECK(holds(page, "](shen-figure7-figure7-1.svg)"));
+  CHECK_FALSE(holds(page, "## Cells"));
+  const std::string curve = test::read_bytes(folder / "shen-figure7-figure7-1.svg");
+  CHECK(holds(test::read_bytes(folder / "shen-figure7.html"), "<svg"));
+  // What was kept is taken as it is, down to the curves, and again under --as-is.
+  std::string kept = test::read_bytes(folder / "study.json");
+  kept.replace(kept.find("Held here"), 9, "Kept here");
+  test::write_bytes(folder / "study.json", kept);
+  for (const bool as_is : {false, true}) {
+    std::vector<std::string> again = arguments;
+    if (as_is) again.emplace_back("--as-is");
+    CHECK(run_keel(again).code == 0);
+    CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "Kept here: pn_v"));
+    CHECK(test::read_bytes(folder / "shen-figure7-figure7-1.svg") == curve);
+  }
+  // Of other seeds it is another result; and a file that is damaged is none.
+  std::vector<std::string> other = arguments;
+  other[3] = "5,6";
+  CHECK(run_keel(other).code == 0);
+  CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "figure7 --seed 5 --seeds 2\n"));
+  test::write_bytes(folder / "study.json", "{");
+  other.emplace_back("--as-is");
+  CHECK(run_keel(other).code == 0);
+  CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "Not run yet. Command: keel study"));
+  check_refusal(run_keel({"reproduce", "shen-figure7", "--plan"}), 2,
+                "reproduce shen-figure7: expected no");
+}
+
+TEST_CASE("reproduce: a study measures each checkpoint of a figure once") {
+  const test::TempDir temp;
+  const std::filesystem::path data = temp / "data", out = temp / "out";
+  std::filesystem::copy(test::small_stories(), data, std::filesystem::copy_options::recursive);
+  std::string good, bad;
+  for (int i = 0; i < 30; ++i) {
+    good += "a good film\n";
+    bad += "a bad one\n";
+  }
+  test::write_bytes(data / "rt-polarity.pos", good);
+  test::write_bytes(data / "rt-polarity.neg", bad);
+  const std::vector<std::string> arguments{"reproduce", "ba-figure3",
+                                           "--recipe",  "laptop",
+                                           "--tasks",   "along_mr",
+                                           "--norms",   "layernorm",
+                                           "--seeds",   "1",
+                                           "--data",    data.string(),
+                                           "--out",     out.string(),
+                                           "--set",     "model.width=8",
+                                           "--set",     "model.word_width=4",
+                                           "--set",     "train.max_steps=6",
+                                           "--set",     "train.checkpoint_every=2"};
+  const ProcessResult result = run_keel(arguments);
+  CAPTURE(result.err);
+  REQUIRE(result.code == 0);
+  CHECK(holds(test::read_bytes(out / "ba-figure3.md"), "](ba-figure3-along_mr.svg)"));
+  const std::filesystem::path run = out / "skip_thoughts_along-layernorm-laptop-seed1";
+  int measured = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(run / "checkpoints")) {
+    const std::string stem = entry.path().stem().string();
+    if (!stem.starts_with("step-")) continue;
+    const std::string file = fmt::format("transfer-{}.json", std::stoi(stem.substr(5)));
+    const Json found = Json::parse(test::read_bytes(run / file));
+    CHECK(found.at("MR, accuracy %").get<double>() <= 100);
+    ++measured;
+  }
+  CHECK(measured >= 2);
+  // What was measured is not measured again, and is what the curve shows.
+  const Json made_up{{"MR, accuracy %", 12.5}};
+  test::write_bytes(run / "transfer-4.json", made_up.dump());
+  const std::string before = test::read_bytes(out / "ba-figure3-along_mr.svg");
+  CHECK(run_keel(arguments).code == 0);
+  CHECK(test::read_bytes(run / "transfer-4.json") == made_up.dump());
+  CHECK(test::read_bytes(out / "ba-figure3-along_mr.svg") != before);
 }
 
 TEST_CASE("reproduce: what is of one table is refused for all") {

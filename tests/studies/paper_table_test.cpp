@@ -47,10 +47,27 @@ TEST_CASE("paper tables: a figure is one, and is tested along the training") {
     CAPTURE(table.name);
     CHECK(table.is_figure == (table.source.find(", figure ") != std::string::npos));
     for (const PaperColumn& column : table.columns) {
-      if (!table.is_figure || column.split != "test") continue;
+      if (!table.is_figure || !column.study.empty() || column.split != "test") continue;
       for (const auto& [recipe, name] : column.recipes) {
         const std::vector<std::string>& settings = column.settings.at(recipe);
         CHECK(std::ranges::find(settings, "train.test_every=1e") != settings.end());
+      }
+    }
+  }
+}
+
+// Figures 1 to 3 of Xu et al. are of the trainings of their tables.
+TEST_CASE("paper tables: the networks of Xu et al.'s figures are those of their tables") {
+  const PaperTable& tables = find_paper_table("xu-tables");
+  for (const char* name : {"xu-figure1", "xu-figure2", "xu-figure3"}) {
+    const PaperTable& figure = find_paper_table(name);
+    for (const PaperColumn& column : figure.columns) {
+      CAPTURE(column.name);
+      const PaperColumn& same = column_called(tables, column.run);
+      CHECK(column.task == same.task);
+      for (const auto& [recipe, of] : column.recipes) CHECK(same.recipes.at(recipe) == of);
+      for (const PaperRow& row : figure.rows) {
+        CHECK(norm_spec(row, column) == norm_spec(row_called(tables, row.norm), same));
       }
     }
   }

@@ -189,6 +189,19 @@ VerdictCase share_case() {
                          {{"share of features", [](N& n) { n[4] = 1.01; }}});
 }
 
+VerdictCase seed_share_case() {
+  return verdict_case<ShareSeeds>("figure7", {"translation", "pn_v{eps=1e-5}", {0.96, 0.96, 0.96}},
+                                  judge_share_seeds,
+                                  {{"share of features with |gain| <= psi, less 0.95",
+                                    [](ShareSeeds& n) { n.shares[1] = 0.93; }}});
+}
+
+VerdictCase margin_case() {
+  return verdict_case<MarginNumbers>(
+      "batch-size", {"bleu of a above b's", true, {0.1, 0.1, 0.1}}, judge_margin,
+      {{"bleu of a above b's", [](MarginNumbers& n) { n.margins[1] = -0.1; }}});
+}
+
 VerdictCase speedup_case() {
   using N = SpeedupNumbers;
   return verdict_case<N>("convergence", {"mnist_mlp", "none", "layernorm", {1.01, 3}},
@@ -215,6 +228,12 @@ TEST_CASE("studies: what is not judged is measured the way that it says") {
   CHECK(shown([](Result& r) {
           judge_shares("x", true, std::vector{0.5, 1.0, 2.0, 3.0}, r);
         }) == 0.5);
+  CHECK(shown([](Result& r) {
+          judge_share_seeds({"translation", "batchnorm", {0.5, 1}}, r);
+        }) == 0.75);
+  CHECK(shown([](Result& r) { judge_share_seeds({"word_lm", "pn_v", {1, 1, 1}}, r); }) == 1);
+  CHECK(shown([](Result& r) { judge_margin({"x", false, {1, 2, 6}}, r); }) == 3);
+  CHECK(shown([](Result& r) { judge_margin({"x", true, {1, 2}}, r); }) == 1.5);
   CHECK(shown([](Result& r) { judge_speedup({"draw", "none", "x", {4, 2}}, r); }) == 2);
   CHECK(shown([](Result& r) { judge_speedup({"mnist_mlp", "y", "x", {4, 2}}, r); }) == 2);
   CHECK(shown([](Result& r) {
@@ -262,10 +281,10 @@ TEST_CASE("studies: outliers are the 99th percentile by the median") {
 
 std::vector<VerdictCase> trained_verdict_cases() {
   using Topics = std::pair<double, double>;
-  std::vector<VerdictCase> cases{batch_case(),     detached_case(),  sentence_case(),
-                                 shift_case(),     noise_case(),     outlier_case(),
-                                 distance_case(),  quadratic_case(), task_landscape_case(),
-                                 landscape_case(), share_case(),     speedup_case()};
+  std::vector<VerdictCase> cases{
+      batch_case(),   detached_case(),   sentence_case(),  shift_case(),          noise_case(),
+      outlier_case(), distance_case(),   quadratic_case(), task_landscape_case(), landscape_case(),
+      share_case(),   seed_share_case(), margin_case(),    speedup_case()};
   cases.push_back(verdict_case<Topics>(
       "transfer", {50, 50.1},
       [](const Topics& t, Result& r) { judge_topics("none", t.first, t.second, r); },

@@ -1,15 +1,22 @@
 // The studies that train in float32, cut to three steps: what they find, and what they count.
+#include "studies/training.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <tuple>
 
 #include "backends/backends.h"
+#include "frontend/report/figures.h"
 #include "studies/singular_values.h"
+#include "studies/zoo_job.h"
 #include "tests/studies/short_run.h"
 #include "tests/support/checks.h"
 #include "tests/support/faulty_backend.h"
 #include "tests/support/small_run.h"
+#include "tests/support/temp_dir.h"
 
 namespace keel::study {
 namespace {
@@ -71,24 +78,85 @@ Options on_small_pairs(Backend& backend) {
   return options;
 }
 
-TEST_CASE("study: figure7 of a task looks at its norms, and needs pn_v") {
+TEST_CASE("study: figure7 of a task looks at the norms of its encoder, and needs psi") {
   const auto backend = make_backend(default_backend());
   Options options = on_small_pairs(*backend);
   const Result result = run_small("figure7", options);
   REQUIRE(result.tables.size() == 2);
-  CHECK(result.tables[0].rows.size() == 1 + 7);  // 2 of the encoder, 3 of the decoder, 2 final ones
-  CHECK(result.tables[1].rows.size() == 1 + 7 * 8);
+  CHECK(result.tables[0].rows.size() == 1 + 3);  // 2 of the layer, and the final one
+  CHECK(result.tables[1].rows.size() == 1 + 3 * 8);
   for (std::size_t i = 1; i < result.tables[1].rows.size(); ++i) {
     const std::vector<std::string>& row = result.tables[1].rows[i];
     CHECK(std::stod(row[5]) ==
           doctest::Approx(std::abs(std::stod(row[3])) / std::stod(row[4])).epsilon(1e-3));
   }
+  REQUIRE(result.drawings.size() == 1);
+  REQUIRE(result.drawings[0].plot.series.size() == 3);
+  for (const io::PlotSeries& series : result.drawings[0].plot.series) {
+    CHECK(std::reduce(series.y.begin(), series.y.end()) == 8);
+  }
   options.norms = {"layernorm"};
   test::check_refused([&] { run_small("figure7", options); },
-                      "[figure7] --norm: expected pn_v, got layernorm");
+                      "[figure7] --norm: expected batchnorm, pn_v or powernorm, got layernorm");
   Options without = options;
   without.task.clear();
   test::check_refused([&] { run_small("figure7", without); }, "[figure7] --task: expected one");
+}
+
+// An update that changes no weight, of all rows in one batch, and a running statistic that keeps
+// nothing: then the state has psi_B^2, or sigma_B^2.
+TEST_CASE("study: figure7's psi is that of the batch, whatever the norm") {
+  const auto backend = make_backend(default_backend());
+  const std::tuple<const char*, const char*> norms[] = {{"batchnorm{keep=0}", "running_var"},
+                                                        {"pn_v{keep=0}", "psi2"},
+                                                        {"powernorm{alpha_f=0}", "psi2"}};
+  for (const auto& [norm, state] : norms) {
+    CAPTURE(std::string(norm));
+    Options options = on_small_digits(*backend);
+    options.steps = 1;
+    options.norms = {norm};
+    options.settings = {{"model.batchnorm_options", ""},
+                        {"model.hidden", "8"},
+                        {"train.batch", "275"},
+                        {"train.lr", "1e-30"}};
+    const Result result = run_small("figure7", options);
+    const train::Job job = zoo_job(options, 0, {options.task, norm, 1});
+    Training training(*backend, job);
+    training.run({});
+    CHECK(result.tables.at(1).rows.at(1).at(1) == "fc1/norm");
+    for (std::size_t i = 1; i < result.tables.at(1).rows.size(); ++i) {
+      const std::vector<std::string>& row = result.tables[1].rows[i];
+      // PowerNorm's output hangs on the state, and so does the input of the second norm.
+      if (row[1] != "fc1/norm") continue;
+      const Tensor found = training.variables().read(row[1] + "/" + state, true);
+      const double psi = std::sqrt(found.at(std::stoi(row[2])) + 1e-5);
+      CHECK(std::abs(std::stod(row[4]) - psi) <= 1e-4);  // four digits after the point
+    }
+    CHECK_FALSE(result.checks.at(0).judged);
+  }
+}
+
+TEST_CASE("study: figure7 of three runs judges PN-V of a translation, and shows other norms") {
+  const auto backend = make_backend(default_backend());
+  const test::TempDir temp;
+  Options options{*backend};
+  for (const char* norm : {"pn_v", "batchnorm"}) {
+    for (int seed = 1; seed <= 3; ++seed) {
+      const std::filesystem::path folder = temp / fmt::format("{}{}", norm, seed);
+      test::train_in(folder,
+                     test::small_job({fmt::format("model.norm={}", norm),
+                                      fmt::format("train.seed={}", seed), "train.max_steps=1"},
+                                     "translation"));
+      options.runs.push_back(test::step_file(folder, 1));
+    }
+  }
+  const Result result = run_small("figure7", options);
+  CHECK(result.drawings.size() == 6);
+  REQUIRE(result.checks.size() == 2);
+  CHECK(check_of(result, "translation, pn_v: share of features with |gain| <= psi, less 0.95")
+            .judged);
+  CHECK_FALSE(
+      check_of(result, "translation, batchnorm: share of features with |gain| <= psi").judged);
 }
 
 TEST_CASE("study: singular-values of the table of a translation, padding and fillers left out") {
@@ -128,6 +196,59 @@ TEST_CASE("study: batch-size gathers one update from eight batches, four, two an
   options.settings.push_back({"train.batch", "4"});
   test::check_refused([&] { run_small("batch-size", options); },
                       "[batch-size] train.batch: expected at least 8, got 4");
+}
+
+// Runs of digits, in updates of 32 rows.
+std::string digits_run(const std::filesystem::path& folder, const std::string& norm, int batch,
+                       int seed) {
+  test::train_in(folder, test::small_job({"model.norm=" + norm, fmt::format("train.seed={}", seed),
+                                          fmt::format("train.batch={}", batch),
+                                          fmt::format("train.accumulate={}", 32 / batch),
+                                          "train.max_steps=2", "train.eval_every=1u"}));
+  return test::step_file(folder, 2);
+}
+
+TEST_CASE("study: batch-size of runs has what they score, by norm and size") {
+  const auto backend = make_backend(default_backend());
+  const test::TempDir temp;
+  Options options{*backend};
+  int number = 0;
+  for (const char* norm : {"layernorm", "batchnorm"}) {
+    for (const int batch : {32, 8}) {
+      for (const int seed : {1, 2}) {
+        const std::string name = fmt::format("{}", ++number);
+        options.runs.push_back(digits_run(temp / name, norm, batch, seed));
+      }
+    }
+  }
+  const Result result = run_small("batch-size", options);
+  const auto& rows = result.tables.at(0).rows;
+  REQUIRE(rows.size() == 1 + 4);
+  CHECK(rows[1][0] == "batchnorm");
+  CHECK(rows[1][1] == "8");
+  CHECK(rows[4][0] == "layernorm");
+  CHECK(rows[4][1] == "32");
+  CHECK(rows[4][4] == "2");
+  // The losses that the trainings themselves wrote down.
+  std::vector<double> losses;
+  for (const char* run : {"1", "2"}) {
+    const report::Run read = report::read_run(temp / run);
+    losses.push_back(report::value_in(read, {"valid", "loss", "last", "", false}).value());
+  }
+  CHECK(std::abs(std::stod(rows[4][3]) - (losses[0] + losses[1]) / 2) < 1e-4);
+  // Both grow, and layer norm is compared with batch norm at two sizes; of digits it is open.
+  CHECK(result.checks.size() == 4);
+  for (const Check& c : result.checks) CHECK_FALSE(c.judged);
+  CHECK(result.drawings.at(0).plot.series.size() == 2);
+
+  options.runs.push_back(options.runs[0]);
+  test::check_refused([&] { run_small("batch-size", options); },
+                      "[batch-size] --run: expected runs that differ");
+  test::train_in(temp / "other", test::small_job({"train.batch=16", "train.max_steps=2"}));
+  options.runs.back() = test::step_file(temp / "other", 2);
+  test::check_refused(
+      [&] { run_small("batch-size", options); },
+      "[batch-size] --run: expected one train.batch * train.accumulate, got 16, 32");
 }
 
 TEST_CASE("singular values: by hand") {

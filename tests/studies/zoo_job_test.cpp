@@ -174,9 +174,12 @@ TEST_CASE("batch statistics: a training's values are those of the norm, padding 
     Options options = small_options(*backend, task, 2);
     if (task == std::string("text_classifier")) {
       options.data.clear();
-      options.settings = {{"train.batch", "256"}, {"data.train_rows", "100"},
-                          {"model.layers", "1"},  {"model.width", "8"},
-                          {"model.heads", "2"},   {"model.feed_forward", "8"},
+      options.settings = {{"train.batch", "256"},
+                          {"data.train_rows", "100"},
+                          {"model.layers", "1"},
+                          {"model.width", "8"},
+                          {"model.heads", "2"},
+                          {"model.feed_forward", "8"},
                           {"model.scaling", "layerscaling"}};
     }
     if (task == std::string("mnist_cnn")) options.settings.push_back({"model.architecture", "C"});

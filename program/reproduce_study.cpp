@@ -1,0 +1,206 @@
+#include "program/reproduce_study.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "backends/backends.h"
+#include "frontend/io/atomic_file.h"
+#include "frontend/io/input_file.h"
+#include "frontend/train/progress.h"
+#include "program/common.h"
+#include "program/reproduce_choice.h"
+#include "program/reproduce_plan.h"
+#include "studies/study.h"
+
+namespace keel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+fs::path file_of(const ReproduceArgs& args) { return fs::path(args.out) / "study.json"; }
+
+bool has_data(const study::Study& study, const ReproduceArgs& args) {
+  return study.takes_task && !args.run.data.empty() && args.run.data != "builtin";
+}
+
+// The arguments of `keel study` that do the same.
+std::vector<std::string> words_of(const study::Study& study, const ReproduceArgs& args) {
+  std::vector<std::string> words{"study", study.name};
+  if (study.exact) return words;
+  const std::vector<std::int64_t> seeds = seeds_of(args.seeds);
+  words.insert(words.end(), {"--seed", fmt::format("{}", seeds.front()), "--seeds",
+                             fmt::format("{}", seeds.size())});
+  if (has_data(study, args)) words.insert(words.end(), {"--data", args.run.data});
+  if (!args.run.backend.empty()) words.insert(words.end(), {"--backend", args.run.backend});
+  if (args.run.threads != 0) {
+    words.insert(words.end(), {"--threads", fmt::format("{}", args.run.threads)});
+  }
+  if (args.run.tf32) words.emplace_back("--tf32");
+  return words;
+}
+
+study::Result result_of(const study::Study& study, const ReproduceArgs& args) {
+  const auto backend = study.exact ? keel::make_backend("reference") : cli::make_backend(args.run);
+  study::Options options{*backend};
+  options.quiet = false;
+  if (!study.exact) {
+    const std::vector<std::int64_t> seeds = seeds_of(args.seeds);
+    options.seed = std::uint64_t(seeds.front());
+    options.seeds = int(seeds.size());
+  }
+  if (has_data(study, args)) options.data = args.run.data;
+  return study.run(options);
+}
+
+Json to_json(const io::Plot& plot) {
+  Json series = Json::array();
+  for (const io::PlotSeries& s : plot.series) {
+    series.push_back({{"name", s.name}, {"x", s.x}, {"y", s.y}, {"low", s.low}, {"high", s.high}});
+  }
+  return {{"title", plot.title}, {"x_label", plot.x_label}, {"y_label", plot.y_label},
+          {"log_x", plot.log_x}, {"log_y", plot.log_y},     {"series", series}};
+}
+
+// A number that JSON has not is null.
+std::vector<double> numbers_of(const Json& json) {
+  std::vector<double> numbers;
+  for (const Json& value : json) numbers.push_back(value.is_null() ? NAN : value.get<double>());
+  return numbers;
+}
+
+io::Plot plot_of(const Json& json) {
+  io::Plot plot{.title = json.at("title"),
+                .x_label = json.at("x_label"),
+                .y_label = json.at("y_label"),
+                .log_y = json.at("log_y"),
+                .series = {}};
+  plot.log_x = json.at("log_x");
+  for (const Json& s : json.at("series")) {
+    plot.series.push_back({s.at("name"), numbers_of(s.at("x")), numbers_of(s.at("y")),
+                           numbers_of(s.at("low")), numbers_of(s.at("high"))});
+  }
+  return plot;
+}
+
+std::string verdict_of(const study::Check& check) {
+  const char* verdict = !check.judged ? "Not judged" : check.holds ? "Held here" : "Not held here";
+  return fmt::format("{}: {}: {:.4g}; {}.", verdict, check.claim, check.measured, check.bound);
+}
+
+// What is kept of a study: the command that gave it, what it cost, its claims and its plots.
+Json kept_of(const study::Study& study, const ReproduceArgs& args) {
+  const auto start = std::chrono::steady_clock::now();
+  const study::Result result = result_of(study, args);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  Json remarks = Json::array(), charts = Json::array();
+  for (const study::Check& check : result.checks) remarks.push_back(verdict_of(check));
+  for (const study::Drawing& drawing : result.drawings) {
+    charts.push_back({{"name", drawing.name}, {"plot", to_json(drawing.plot)}});
+  }
+  return {{"command", shell_command(words_of(study, args))},
+          {"seconds", seconds.count()},
+          {"remarks", remarks},
+          {"charts", charts}};
+}
+
+// What an earlier call has left. A file that was damaged counts as none.
+Json left_in(const fs::path& file) {
+  if (!fs::exists(file)) return {};
+  Json found = Json::parse(io::InputFile(file).read_all(), nullptr, /*allow_exceptions=*/false);
+  return found.is_object() && found.contains("charts") ? found : Json{};
+}
+
+report::Comparison heading_of(const study::StudiedFigure& figure, const study::Study& study,
+                              const ReproduceArgs& args) {
+  report::Comparison comparison;
+  comparison.title = figure.name + ": " + study.about;
+  comparison.remarks = {"Paper: " + study.source + "."};
+  if (!study.exact) {
+    comparison.remarks.push_back(
+        "Data: " +
+        (has_data(study, args) ? args.run.data + "." : "built in; the paper's are others.") +
+        " The networks are small, and their training is cut short.");
+  }
+  return comparison;
+}
+
+void add_kept(const Json& kept, report::Comparison& comparison) {
+  comparison.remarks.push_back(fmt::format("Cost: {}. Command: {}",
+                                           train::duration_text(kept.at("seconds")),
+                                           kept.at("command").get<std::string>()));
+  for (const Json& remark : kept.at("remarks")) comparison.remarks.push_back(remark);
+  for (const Json& chart : kept.at("charts")) {
+    const io::Plot plot = plot_of(chart.at("plot"));
+    comparison.charts.push_back({chart.at("name"), plot.title, plot});
+  }
+}
+
+}  // namespace
+
+const study::StudiedFigure* find_studied_figure(const std::string& name) {
+  const auto all = study::studied_figures();
+  const auto found = std::ranges::find(all, name, &study::StudiedFigure::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+StudiedOutcome studied_outcome(const study::StudiedFigure& figure, const ReproduceArgs& args) {
+  const study::Study& study = study::find_study(figure.study);
+  StudiedOutcome outcome{heading_of(figure, study, args)};
+  try {
+    Json kept = left_in(file_of(args));
+    const bool is_same =
+        !kept.is_null() && kept.at("command") == shell_command(words_of(study, args));
+    if (!is_same && !args.as_is) {
+      kept = kept_of(study, args);
+      std::error_code error;
+      fs::create_directories(args.out, error);
+      check(!error, ErrorKind::kIo, "{}: {}", args.out, error.message());
+      io::write_file_atomically(file_of(args), kept.dump(1) + "\n");
+    }
+    if (kept.is_null()) {
+      outcome.comparison.remarks.push_back("Not run yet. Command: " +
+                                           shell_command(words_of(study, args)));
+      return outcome;
+    }
+    add_kept(kept, outcome.comparison);
+    outcome.complete = true;
+  } catch (const Error& error) {
+    const bool is_expected = error.kind() == ErrorKind::kBadInput ||
+                             error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kDiverged;
+    if (!is_expected) throw;
+    outcome.comparison.remarks.push_back(fmt::format("Not run: {}.", error.what()));
+  }
+  return outcome;
+}
+
+int run_reproduce_study(const study::StudiedFigure& figure, ReproduceArgs args) {
+  check(args.tasks.empty() && args.norms.empty() && !args.plan, ErrorKind::kUsage,
+        "reproduce {}: expected no --tasks, --norms or --plan, which are of trainings",
+        figure.name);
+  if (args.out.empty()) args.out = "runs/" + figure.name;
+  const StudiedOutcome outcome = studied_outcome(figure, args);
+  const fs::path folder = args.out;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  check(!error, ErrorKind::kIo, "{}: {}", args.out, error.message());
+  io::write_file_atomically(folder / (figure.name + ".md"),
+                            report::markdown_of(outcome.comparison, figure.name));
+  io::write_file_atomically(folder / (figure.name + ".html"), report::html_of(outcome.comparison));
+  for (const report::Chart& chart : outcome.comparison.charts) {
+    io::write_plot(folder / report::chart_file(figure.name, chart), chart.plot);
+  }
+  if (args.run.json) {
+    print_json(report::json_of(outcome.comparison));
+  } else {
+    std::string text = outcome.comparison.title + "\n";
+    for (const std::string& remark : outcome.comparison.remarks) text += remark + "\n";
+    print(text + fmt::format("written: {}\n", (folder / (figure.name + ".html")).string()));
+  }
+  return outcome.complete || args.as_is ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
+}
+
+}  // namespace keel::cli
