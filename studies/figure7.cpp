@@ -1,7 +1,7 @@
 // Figure 7 of Shen et al. 2020 on small sentences, on a task or on runs: gain / psi of PN-V for
 // every feature of every norm of a trained network, psi being the mean of the batches' psi_B over
-// one pass of the training data. By lemma 2 a feature with gain <= psi shrinks its gradient. So it does
-// with BatchNorm, whose psi is sigma_B; of PowerNorm it is what its gradient is divided by.
+// one pass of the training data. By lemma 2 a feature with gain <= psi shrinks its gradient. So it
+// does with BatchNorm, whose psi is sigma_B; of PowerNorm it is what its gradient is divided by.
 #include <algorithm>
 #include <array>
 #include <cmath>
