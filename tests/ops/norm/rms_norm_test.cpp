@@ -52,6 +52,13 @@ TEST_CASE("rms_norm: the backend keeps the promises of a row norm" * doctest::te
   }
 }
 
+// CUDA cuts so wide rows into 12 chunks, whose blocks add up 32 rows in float at a time.
+TEST_CASE("rms_norm: dgain and dbias of many wide rows") {
+  if (default_backend() == "reference") return;
+  const NormCase c{.groups = 420, .n = 8192, .gain = true, .bias = true};
+  compare_row_norm(kRmsNorm, c, make_data(c));
+}
+
 TEST_CASE("rms_norm: worked example") {
   const auto without_bias = [](Graph& g, const NormInputs& in, double eps) {
     return ops::rms_norm(g, in.x, {in.gain, {}}, {.eps = eps});
