@@ -78,6 +78,26 @@ Options on_small_pairs(Backend& backend) {
   return options;
 }
 
+// A drawn histogram counts the ratios of its site's features in the bins around series.x. The table
+// has the ratios to four digits, so one beside an edge may be on either side.
+void check_bins(const io::PlotSeries& series, const Table& features) {
+  const double half = series.x[0];
+  for (std::size_t b = 0; b < series.x.size(); ++b) {
+    CAPTURE(b);
+    int surely = 0, perhaps = 0;
+    for (const std::vector<std::string>& row : features.rows) {
+      if (row[1] != series.name) continue;
+      const bool is_last = b + 1 == series.x.size();
+      const double off = std::stod(row[5]) - series.x[b],
+                   size = is_last && off > 0 ? 0 : std::abs(off);
+      surely += size < half - 1e-4;
+      perhaps += size <= half + 1e-4;
+    }
+    CHECK(surely <= series.y[b]);
+    CHECK(series.y[b] <= perhaps);
+  }
+}
+
 TEST_CASE("study: figure7 of a task looks at the norms of its encoder, and needs psi") {
   const auto backend = make_backend(default_backend());
   Options options = on_small_pairs(*backend);
@@ -94,6 +114,7 @@ TEST_CASE("study: figure7 of a task looks at the norms of its encoder, and needs
   REQUIRE(result.drawings[0].plot.series.size() == 3);
   for (const io::PlotSeries& series : result.drawings[0].plot.series) {
     CHECK(std::reduce(series.y.begin(), series.y.end()) == 8);
+    check_bins(series, result.tables[1]);
   }
   options.norms = {"layernorm"};
   test::check_refused([&] { run_small("figure7", options); },
