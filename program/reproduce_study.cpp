@@ -65,7 +65,7 @@ Json to_json(const io::Plot& plot) {
           {"log_x", plot.log_x}, {"log_y", plot.log_y},     {"series", series}};
 }
 
-// A number that JSON has not is null.
+// JSON has no NaN and no infinity; null stands in their place.
 std::vector<double> numbers_of(const Json& json) {
   std::vector<double> numbers;
   for (const Json& value : json) numbers.push_back(value.is_null() ? NAN : value.get<double>());
@@ -107,11 +107,14 @@ Json kept_of(const study::Study& study, const ReproduceArgs& args) {
           {"charts", charts}};
 }
 
-// What an earlier call has left. A file that was damaged counts as none.
+// Returns what an earlier call wrote, or null if there is no such file or its content is damaged.
 Json left_in(const fs::path& file) {
   if (!fs::exists(file)) return {};
   Json found = Json::parse(io::InputFile(file).read_all(), nullptr, /*allow_exceptions=*/false);
-  return found.is_object() && found.contains("charts") ? found : Json{};
+  for (const char* key : {"command", "seconds", "remarks", "charts"}) {
+    if (!found.is_object() || !found.contains(key)) return {};
+  }
+  return found;
 }
 
 report::Comparison heading_of(const study::StudiedFigure& figure, const study::Study& study,
