@@ -2,65 +2,13 @@
 // tile of keys a block recomputes the probabilities from q, k and lse, computes dk and dv, and
 // leaves dS, the gradients of scores; one with a tile of queries a block multiplies it by k for dq.
 // Beside factors of bf16, probabilities, dS and dy are rounded to bf16 before they are multiplied.
-#include "backends/cuda/attention_parts.h"
 #include "backends/cuda/kernels/attention.cuh"
+#include "backends/cuda/kernels/attention_gradients.cuh"
 #include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/kernels.h"
 
 namespace keel::cuda {
 namespace {
-
-struct Saved {
-  Global<const float> y, lse;
-  Factor dy;
-  Global<float> delta;  // (b, heads, queries), the sums of dy y
-};
-
-// The sums of dy y of every query in every head.
-template <class T>
-__global__ void __launch_bounds__(T::kBlock) sum_gradients(Attention of, Saved saved) {
-  __shared__ typename T::OwnPanel dy;
-  const AttentionPlace place(of.sizes, of.sizes.queries, T::kOwn);
-  const std::int64_t start = place.feature(of.sizes, of.sizes.queries, place.first);
-  const std::uint32_t queries = present_queries(of.sizes, place.first);
-  load_panel<T>(dy, queries, saved.dy, start, of.sizes);
-  __syncthreads();
-  for (int r = 0; r < T::kRowsAThread; ++r) {
-    const float delta = sum_products<T>(dy, saved.y, start, of.sizes, r);
-    if ((queries >> T::row(r) & 1) == 0 || T::lane() != 0) continue;
-    saved.delta[place.per_query(of.sizes, place.first + T::row(r))] = delta;
-  }
-}
-
-// Heads of all rows, counted through, and keys of each, whose dS is in memory.
-struct Part {
-  std::int64_t first_head, heads, first_key, keys;
-
-  // Where the dS of a key lies: dS (heads, keys, queries) of the part.
-  __device__ std::int64_t row(const AttentionSizes& sizes, const AttentionPlace& place,
-                              std::int64_t key) const {
-    const std::int64_t head = place.row * sizes.heads + place.head - first_head;
-    return (head * keys + key - first_key) * sizes.queries;
-  }
-  template <class T>
-  Grid grid(std::int64_t length) const {
-    return {heads * ceil_div(length, T::kOwn), T::kBlock};
-  }
-  // Writes the dS of a tile of queries, from `first` on, for those keys and queries that exist.
-  template <class T>
-  __device__ void store_tile(const AttentionSizes& sizes, const AttentionPlace& place,
-                             std::int64_t first, typename T::Exchange& tile,
-                             Global<float> ds) const {
-    for (int r = 0; r < T::kRowsAThread; ++r) {
-      const std::int64_t j = place.first + T::row(r);
-      if (j >= first_key + keys) continue;
-      for (int c = 0; c < T::kColsAThread; ++c) {
-        const std::int64_t i = first + T::col(c);
-        if (i < sizes.queries) ds[row(sizes, place, j) + i] = tile.at(T::row(r), T::col(c));
-      }
-    }
-  }
-};
 
 // What a tile of queries gives to the keys of a block: for each of its keys and each query the
 // probability that is kept, and dS.
@@ -140,7 +88,7 @@ __global__ void __launch_bounds__(T::kBlock)
     add_products<T>(ds, q, of_k);
     __syncwarp();
   }
-  const std::int64_t rows = part.first_key + part.keys - place.first;
+  const std::int64_t rows = part.end() - place.first;
   const float of_kept = of.is_narrow ? of.factor : 1;
   store_results<T>(to.dv, {start, rows}, of.sizes, of_v, [&](int) { return of_kept; });
   store_results<T>(to.dk, {start, rows}, of.sizes, of_k, [&](int) { return of.scale; });
@@ -152,7 +100,7 @@ __global__ void __launch_bounds__(T::kBlock)
     differentiate_queries(Attention of, Part part, Global<const float> ds, Global<float> dq) {
   __shared__ typename T::OtherPanel k;
   __shared__ typename T::Exchange exchange;
-  const std::int64_t queries = of.sizes.queries, end = part.first_key + part.keys;
+  const std::int64_t queries = of.sizes.queries, end = part.end();
   const AttentionPlace place(of.sizes, queries, T::kOwn, part.first_head);
   const OwnRows rows{place.feature(of.sizes, queries, place.first), queries - place.first};
   typename T::Results results;
@@ -177,41 +125,15 @@ __global__ void __launch_bounds__(T::kBlock)
   store_results<T>(dq, rows, of.sizes, results, [&](int) { return factor; });
 }
 
-// How many heads, and how many keys of each, are computed at a time.
-struct PartSizes {
-  std::int64_t heads, keys;
-
-  explicit PartSizes(const AttentionSizes& sizes) {
-    const std::int64_t all = std::max<std::int64_t>(sizes.batch * sizes.heads, 1);
-    const std::int64_t most = most_score_gradients / std::max<std::int64_t>(sizes.queries, 1);
-    // Tiles begin where they do without parts, which gives the same bits.
-    keys = std::min(sizes.keys, std::max<std::int64_t>(most / kWarp * kWarp, kWarp));
-    heads = std::clamp<std::int64_t>(most / std::max<std::int64_t>(keys, 1), 1, all);
-  }
-};
-
-// Calls f for one part after the other.
-template <class F>
-void each_part(const AttentionSizes& sizes, const PartSizes& each, const F& f) {
-  const std::int64_t heads = sizes.batch * sizes.heads;
-  for (std::int64_t head = 0; head < heads; head += each.heads) {
-    std::int64_t key = 0;
-    do {  // Without a key, dq is 0.
-      f(Part{head, std::min(each.heads, heads - head), key, std::min(each.keys, sizes.keys - key)});
-      key += each.keys;
-    } while (key < sizes.keys);
-  }
-}
-
 }  // namespace
 
 Prepared prepare_attention_backward(const NodeContext& context) {
   using In = AttentionInput;
   using Out = AttentionGradient;
   const Attention of = attention_of(context);
-  const PartSizes each(of.sizes);
+  const PartSizes each(of.sizes, 1);
   const std::int64_t deltas = of.sizes.batch * of.sizes.heads * of.sizes.queries;
-  const std::int64_t gradients = each.heads * each.keys * of.sizes.queries;
+  const std::int64_t gradients = each.gradients(of.sizes);
   const auto run = [of, each, deltas, gradients](const Binding& b) {
     const Attention bound = of.bound(b);
     const Saved saved{input(b.inputs[In::kY]), input(b.inputs[In::kLse]),
@@ -220,7 +142,7 @@ Prepared prepare_attention_backward(const NodeContext& context) {
     const auto dq = output(b.outputs[Out::kDq]);
     const OfKeys of_keys{output(b.outputs[Out::kDk]), output(b.outputs[Out::kDv]), ds};
     with_tile(of.sizes.width, [&]<class T>(std::type_identity<T>) {
-      launch(sum_gradients<T>, of.grid<T>(of.sizes.queries), bound, saved);
+      launch(sum_gradients<T>, of.grid<T>(of.sizes.queries), of.sizes, saved);
       each_part(of.sizes, each, [&](const Part& part) {
         launch(differentiate_keys<T>, part.grid<T>(part.keys), bound, saved, part, of_keys);
         launch(differentiate_queries<T>, part.grid<T>(of.sizes.queries), bound, part,

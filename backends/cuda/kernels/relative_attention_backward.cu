@@ -1,69 +1,15 @@
-// The backward of relative attention, in four kernels: dqk and dqp with a tile of queries a block,
-// dk and dv with a tile of keys, the gradient of every distance with a tile of distances, and dp
-// from these. Each recomputes the probabilities from the scores and lse. Beside factors of bf16,
+// The backward of relative attention, for rows of the batch and a range of their keys at a time. A
+// kernel with a tile of keys a block recomputes the probabilities from the scores and lse, computes
+// dk and dv, and leaves dS, the gradients of scores. One with a tile of queries a block multiplies
+// it by the keys and those of distances, for dqk and dqp; one with a tile of distances by the
+// queries, for the gradient of every distance; and dp follows from these. Beside factors of bf16,
 // probabilities, dS and dy are rounded to bf16 before they are multiplied.
-#include "backends/cuda/kernels/functions.cuh"
+#include "backends/cuda/kernels/attention_gradients.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/relative_attention.cuh"
 
 namespace keel::cuda {
 namespace {
-
-struct Saved {
-  Global<const float> y, lse;
-  Factor dy;
-  Global<float> delta;  // (b, heads, queries), the sums of dy y
-};
-
-struct QueryGradients {
-  Global<float> dqk, dqp;
-};
-
-template <class T>
-__global__ void __launch_bounds__(T::kBlock)
-    differentiate_queries(RelativeAttention of, Saved saved, QueryGradients to) {
-  __shared__ QueryPanels<T> panels;
-  __shared__ typename T::OwnPanel dy;
-  __shared__ typename T::Exchange exchange;
-  const std::int64_t queries = of.sizes.queries;
-  const AttentionPlace place(of.plain, queries, T::kOwn);
-  const std::int64_t start = place.feature(of.plain, queries, place.first);
-  load_positions<T>(panels.qk, of, place, {of.qk, queries, place.first});
-  load_positions<T>(panels.qp, of, place, {of.qp, queries, place.first});
-  load_positions<T>(dy, of, place, {saved.dy, queries, place.first});
-  __syncthreads();
-  float lse[T::kRowsAThread] = {}, delta[T::kRowsAThread] = {};
-  for (int r = 0; r < T::kRowsAThread; ++r) {
-    delta[r] = sum_products<T>(dy, saved.y, start, of.plain, r);
-    if (place.first + T::row(r) >= queries) continue;
-    const std::int64_t at = place.per_query(of.plain, place.first + T::row(r));
-    lse[r] = saved.lse[at];
-    if (T::lane() == 0) saved.delta[at] = delta[r];
-  }
-  typename T::Results of_keys, of_distances;
-  clear<T>(of_keys);
-  clear<T>(of_distances);
-  each_relative_tile<T>(of, place, panels, [&](std::int64_t first, typename T::Scores& scores) {
-    typename T::Scores products;
-    multiply_features<T>(dy, panels.v, products);
-    KEEL_UNROLL
-    for (int r = 0; r < T::kRowsAThread; ++r) {
-      for (int c = 0; c < T::kColsAThread; ++c) {
-        const bool is_seen = of.sees(place.row, place.first + T::row(r), first + T::col(c));
-        const float p = exponential(of.scale * scores[r][c] - lse[r]);
-        const float ds = is_seen ? p * (products[r][c] - delta[r]) : 0;
-        exchange.at(T::row(r), T::col(c)) = of.is_narrow ? in_bf16(ds) : ds;
-      }
-    }
-    __syncwarp();
-    add_products<T>(exchange, panels.k, of_keys);
-    add_band<T>(exchange, panels.distances, of_distances, OwnLessOther<T>());
-    __syncwarp();
-  });
-  const OwnRows rows{start, queries - place.first};
-  store_results<T>(to.dqk, rows, of.plain, of_keys, [&](int) { return of.scale; });
-  store_results<T>(to.dqp, rows, of.plain, of_distances, [&](int) { return of.scale; });
-}
 
 // A tile of queries that a block has loaded, and what it saved of query i.
 template <class T>
@@ -88,19 +34,20 @@ struct QueryOf {
   }
 };
 
-struct KeyGradients {
-  Global<float> dk, dv;
+struct OfKeys {
+  Global<float> dk, dv, ds;
 };
 
 template <class T>
 __global__ void __launch_bounds__(T::kBlock)
-    differentiate_keys(RelativeAttention of, Saved saved, KeyGradients to) {
+    differentiate_keys(RelativeAttention of, Saved saved, Part part, OfKeys to) {
   __shared__ typename T::OwnPanel k, v;
   __shared__ OtherQueries<T> queries;
   __shared__ Band<T> distances;
   __shared__ typename T::Exchange p_seen, ds;
   const std::int64_t memory = of.sizes.memory();
-  const AttentionPlace place(of.plain, of.sizes.keys, T::kOwn);
+  AttentionPlace place(of.plain, part.keys, T::kOwn, part.first_head);
+  place.first += part.first_key;
   load_positions<T>(k, of, place, {of.k, of.sizes.keys, place.first});
   load_positions<T>(v, of, place, {of.v, of.sizes.keys, place.first});
   typename T::Results of_k, of_v;
@@ -132,98 +79,158 @@ __global__ void __launch_bounds__(T::kBlock)
       }
     }
     __syncwarp();
+    part.store_tile<T>(of.plain, place, first, ds, to.ds);
     add_products<T>(p_seen, queries.dy, of_v);
     add_products<T>(ds, queries.qk, of_k);
     __syncwarp();
   }
-  const OwnRows rows{place.feature(of.plain, of.sizes.keys, place.first),
-                     of.sizes.keys - place.first};
+  const OwnRows rows{place.feature(of.plain, of.sizes.keys, place.first), part.end() - place.first};
   store_results<T>(to.dv, rows, of.plain, of_v, [](int) { return 1.0f; });
   store_results<T>(to.dk, rows, of.plain, of_k, [&](int) { return of.scale; });
 }
 
-// The rows of a batch in parts of neighbours, whose gradients of distances blocks compute at the
+struct OfQueries {
+  Global<float> dqk, dqp;
+};
+
+// Until the last range of keys, dqk and dqp hold the sums so far, without the factor of the scores.
+template <class T>
+__global__ void __launch_bounds__(T::kBlock)
+    differentiate_queries(RelativeAttention of, Part part, Global<const float> ds, OfQueries to) {
+  __shared__ typename T::OtherPanel k;
+  __shared__ Band<T> distances;
+  __shared__ typename T::Exchange exchange;
+  const std::int64_t queries = of.sizes.queries, memory = of.sizes.memory();
+  const AttentionPlace place(of.plain, queries, T::kOwn, part.first_head);
+  const OwnRows rows{place.feature(of.plain, queries, place.first), queries - place.first};
+  typename T::Results of_keys, of_distances;
+  clear<T>(of_keys);
+  clear<T>(of_distances);
+  if (part.first_key > 0) {
+    load_results<T>(to.dqk, rows, of.plain, of_keys);
+    load_results<T>(to.dqp, rows, of.plain, of_distances);
+  }
+  const std::int64_t seen = place.first + T::kOwn + memory;
+  const std::int64_t end = seen < part.end() ? seen : part.end();
+  std::int64_t first = of.first_key(place.row, place.first) / T::kOther * T::kOther;
+  if (first < part.first_key) first = part.first_key;
+  for (; first < end; first += T::kOther) {
+    const std::int64_t least = place.first + memory - first - (T::kOther - 1);
+    __syncthreads();
+    load_positions<T>(k, of, place, {of.k, of.sizes.keys, first});
+    load_rows<T>(distances, of.p, of.sizes.width,
+                 [&](int n) { return of.distance_at(place.head, least + n); });
+    for (int item = int(threadIdx.x); item < T::kOwn * T::kOther; item += T::kBlock) {
+      const int own = item % T::kOwn, other = item / T::kOwn;
+      const std::int64_t i = place.first + own, j = first + other;
+      const bool is_seen = j < end && of.sees(place.row, i, j);
+      exchange.at(own, other) = is_seen ? ds[part.row(of.plain, place, j) + i] : 0;
+    }
+    __syncthreads();
+    add_products<T>(exchange, k, of_keys);
+    add_band<T>(exchange, distances, of_distances, OwnLessOther<T>());
+  }
+  const float factor = part.end() == of.sizes.keys ? of.scale : 1;
+  store_results<T>(to.dqk, rows, of.plain, of_keys, [&](int) { return factor; });
+  store_results<T>(to.dqp, rows, of.plain, of_distances, [&](int) { return factor; });
+}
+
+// The rows of a batch in groups of neighbours, whose gradients of distances blocks compute at the
 // same time and which are then added up in their order.
-struct RowParts {
-  static constexpr std::int64_t kMostFloats = 4 << 20;  // of all parts, unless one has more
+struct RowGroups {
   std::int64_t each, count;
 
-  explicit RowParts(const RelativeSizes& sizes) {
+  explicit RowGroups(const RelativeSizes& sizes) {
     const std::int64_t floats = std::max<std::int64_t>(sizes.keys * sizes.features(), 1);
-    const std::int64_t most = std::max<std::int64_t>(kMostFloats / floats, 1);
+    const std::int64_t most = std::max<std::int64_t>(most_distance_gradients / floats, 1);
     each = std::max<std::int64_t>(ceil_div(sizes.batch, most), 1);
     count = ceil_div(sizes.batch, each);
   }
+  // The first group that has rows of a part, and how many groups have any.
+  __host__ __device__ std::int64_t first(const RelativeSizes& sizes, const Part& part) const {
+    return part.first_head / sizes.heads / each;
+  }
+  std::int64_t of_part(const RelativeSizes& sizes, const Part& part) const {
+    const std::int64_t last_row = (part.first_head + part.heads) / sizes.heads - 1;
+    return last_row / each + 1 - first(sizes, part);
+  }
 };
 
-// The gradient of each distance (parts, keys, d), from the rows of a part, one after the other.
-// Query i meets distance r at key i + memory - r.
+// Those rows of a group whose dS is in memory.
+struct GroupRows {
+  std::int64_t group, first, end;
+  bool is_begun, is_ended;  // whether rows or keys of the group came before, and whether none comes
+
+  __device__ GroupRows(const RelativeSizes& sizes, const RowGroups& groups, const Part& part,
+                       std::int64_t group_of_part)
+      : group(groups.first(sizes, part) + group_of_part) {
+    const std::int64_t start = group * groups.each, from = part.first_head / sizes.heads;
+    const std::int64_t after =
+        start + groups.each < sizes.batch ? start + groups.each : sizes.batch;
+    const std::int64_t to = from + part.heads / sizes.heads;
+    first = from > start ? from : start;
+    end = to < after ? to : after;
+    is_begun = first > start || part.first_key > 0;
+    is_ended = end == after && part.end() == sizes.keys;
+  }
+};
+
+// The gradient of each distance (groups, keys, d), from the rows of a group, one after the other.
+// Query i meets distance r at key i + memory - r, so that later queries meet a distance at later
+// keys: parts add up in the order in which one part of everything would.
 template <class T>
 __global__ void __launch_bounds__(T::kBlock)
-    differentiate_distances(RelativeAttention of, Saved saved, RowParts parts, Global<float> to) {
-  __shared__ typename T::OwnPanel p;
-  __shared__ OtherQueries<T> queries;
-  __shared__ Band<T> band;  // of keys, then of their values
-  __shared__ typename T::Exchange ds;
+    differentiate_distances(RelativeAttention of, Part part, RowGroups groups,
+                            Global<const float> ds, Global<float> to) {
+  __shared__ typename T::OtherPanel queries;
+  __shared__ typename T::Exchange exchange;
   const std::int64_t memory = of.sizes.memory();
-  AttentionSizes rows = of.plain;
-  rows.batch = parts.count;
-  AttentionPlace place(rows, of.sizes.keys, T::kOwn);
-  const std::int64_t part = place.row, next = (part + 1) * parts.each;
-  const std::int64_t end = next < of.sizes.batch ? next : of.sizes.batch;
-  load_rows<T>(p, of.p, of.sizes.width,
-               [&](int n) { return of.distance_at(place.head, place.first + n); });
+  AttentionPlace place(of.plain, of.sizes.keys, T::kOwn);
+  const GroupRows rows(of.sizes, groups, part, place.row);
+  const OwnRows own{(rows.group * of.sizes.keys + place.first) * of.sizes.features() +
+                        place.head * of.sizes.width,
+                    of.sizes.keys - place.first};
   typename T::Results results;
   clear<T>(results);
-  const std::int64_t seen_from = place.first - memory;
+  if (rows.is_begun) load_results<T>(to, own, of.plain, results);
+  // The first query that meets a distance of the tile at one of the keys, rounded down to a tile,
+  // and the end of those that do.
+  const std::int64_t seen_from = place.first + part.first_key - memory;
   const std::int64_t start = seen_from > 0 ? seen_from / T::kOther * T::kOther : 0;
-  for (place.row = part * parts.each; place.row < end; ++place.row) {
-    for (std::int64_t first = start; first < of.sizes.queries; first += T::kOther) {
+  const std::int64_t met = place.first + T::kOwn - 1 + part.end() - memory;
+  const std::int64_t end = met < of.sizes.queries ? met : of.sizes.queries;
+  for (place.row = rows.first; place.row < rows.end; ++place.row) {
+    for (std::int64_t first = start; first < end; first += T::kOther) {
       const std::int64_t least = first + memory - place.first - (T::kOwn - 1);
-      const auto key_at = [&](int n) { return of.key_at(place, least + n); };
-      typename T::Scores scores, products = {};
       __syncthreads();
-      queries.load(of, place, saved, first);
-      load_rows<T>(band, of.k, of.sizes.width, key_at);
-      __syncthreads();
-      multiply_features<T>(p, queries.qp, scores);
-      add_dots<T>(scores, queries.qk, band, OtherRow(), OtherLessOwn<T>());
-      __syncthreads();
-      load_rows<T>(band, of.v, of.sizes.width, key_at);
-      __syncthreads();
-      add_dots<T>(products, queries.dy, band, OtherRow(), OtherLessOwn<T>());
-      for (int c = 0; c < T::kColsAThread; ++c) {
-        const std::int64_t i = first + T::col(c);
-        const QueryOf query(of, place, saved, i);
-        for (int r = 0; r < T::kRowsAThread; ++r) {
-          const std::int64_t j = i + memory - (place.first + T::row(r));
-          const bool is_seen = j >= 0 && of.sees(place.row, i, j);
-          const float probability = is_seen ? exponential(of.scale * scores[r][c] - query.lse) : 0;
-          const float of_score = is_seen ? probability * (products[r][c] - query.delta) : 0;
-          ds.at(T::row(r), T::col(c)) = of.is_narrow ? in_bf16(of_score) : of_score;
-        }
+      load_positions<T>(queries, of, place, {of.qp, of.sizes.queries, first});
+      // Neighbouring threads read dS of neighbouring queries, which meet a key at neighbouring
+      // distances.
+      for (int item = int(threadIdx.x); item < T::kOwn * Band<T>::kCount; item += T::kBlock) {
+        const int r = item % T::kOwn, n = item / T::kOwn, other = n + r - (T::kOwn - 1);
+        if (other < 0 || other >= T::kOther) continue;
+        const std::int64_t i = first + other, j = least + n;
+        const bool is_seen = j >= part.first_key && j < part.end() && of.sees(place.row, i, j);
+        exchange.at(r, other) = is_seen ? ds[part.row(of.plain, place, j) + i] : 0;
       }
-      __syncwarp();
-      add_products<T>(ds, queries.qp, results);
-      __syncwarp();
+      __syncthreads();
+      add_products<T>(exchange, queries, results);
     }
   }
-  const std::int64_t at =
-      (part * of.sizes.keys + place.first) * of.sizes.features() + place.head * of.sizes.width;
-  store_results<T>(to, {at, of.sizes.keys - place.first}, of.plain, results,
-                   [&](int) { return of.scale; });
+  const float factor = rows.is_ended ? of.scale : 1;
+  store_results<T>(to, own, of.plain, results, [&](int) { return factor; });
 }
 
-// dp from the gradients of all distances in all parts; the last row takes all distances from its
+// dp from the gradients of all distances in all groups; the last row takes all distances from its
 // own on.
-__global__ void collect_distances(RelativeSizes sizes, std::int64_t parts, Global<const float> from,
-                                  Global<float> dp) {
+__global__ void collect_distances(RelativeSizes sizes, std::int64_t groups,
+                                  Global<const float> from, Global<float> dp) {
   const std::int64_t d = sizes.features();
   for (std::int64_t e = grid_thread(); e < sizes.distances * d; e += grid_threads()) {
     const std::int64_t r = e / d, end = r == sizes.distances - 1 ? sizes.keys : r + 1;
     float sum = 0;
-    for (std::int64_t part = 0; part < parts; ++part) {
-      const std::int64_t first = part * sizes.keys * d + e % d;
+    for (std::int64_t group = 0; group < groups; ++group) {
+      const std::int64_t first = group * sizes.keys * d + e % d;
       for (std::int64_t distance = r; distance < end; ++distance) sum += from[first + distance * d];
     }
     dp[e] = sum;
@@ -237,27 +244,37 @@ Prepared prepare_relative_attention_backward(const NodeContext& context) {
   using Out = RelativeAttentionGradient;
   const RelativeAttention of = relative_attention_of(context);
   const RelativeSizes sizes = of.sizes;
-  const std::int64_t heads = sizes.batch * sizes.heads, deltas = heads * sizes.queries;
-  const RowParts parts(sizes);
-  const std::int64_t distances = parts.count * sizes.keys * sizes.features();
+  const RowGroups groups(sizes);
+  const PartSizes each(of.plain, sizes.heads);
+  const std::int64_t deltas = sizes.batch * sizes.heads * sizes.queries;
+  const std::int64_t distances = groups.count * sizes.keys * sizes.features();
+  const std::int64_t gradients = each.gradients(of.plain), size = sizeof(float);
   const auto run = [=](const Binding& b) {
     const RelativeAttention bound = of.bound(b);
+    // The gradients of distances come first: they are written by fours, which have to be aligned.
+    const Global<float> of_distances = workspace(b, distances);
     const Saved saved{input(b.inputs[In::kY]), input(b.inputs[In::kLse]),
                       Factor(b.inputs[In::kDy], bound.is_narrow),
-                      workspace(b, deltas, distances * std::int64_t(sizeof(float)))};
-    const Global<float> of_distances = workspace(b, distances);
+                      workspace(b, deltas, distances * size)};
+    const Global<float> ds = workspace(b, gradients, (distances + deltas) * size);
+    const OfKeys of_keys{output(b.outputs[Out::kDk]), output(b.outputs[Out::kDv]), ds};
+    const OfQueries of_queries{output(b.outputs[Out::kDqk]), output(b.outputs[Out::kDqp])};
     with_relative_tile(sizes.width, [&]<class T>(std::type_identity<T>) {
-      launch(differentiate_queries<T>, of.grid<T>(heads, sizes.queries), bound, saved,
-             QueryGradients{output(b.outputs[Out::kDqk]), output(b.outputs[Out::kDqp])});
-      launch(differentiate_keys<T>, of.grid<T>(heads, sizes.keys), bound, saved,
-             KeyGradients{output(b.outputs[Out::kDk]), output(b.outputs[Out::kDv])});
-      launch(differentiate_distances<T>, of.grid<T>(parts.count * sizes.heads, sizes.keys), bound,
-             saved, parts, of_distances);
+      launch(sum_gradients<T>, of.grid<T>(sizes.batch * sizes.heads, sizes.queries), of.plain,
+             saved);
+      each_part(of.plain, each, [&](const Part& part) {
+        launch(differentiate_keys<T>, part.grid<T>(part.keys), bound, saved, part, of_keys);
+        launch(differentiate_queries<T>, part.grid<T>(sizes.queries), bound, part,
+               Global<const float>(ds), of_queries);
+        launch(differentiate_distances<T>,
+               of.grid<T>(groups.of_part(sizes, part) * sizes.heads, sizes.keys), bound, part,
+               groups, Global<const float>(ds), of_distances);
+      });
     });
     launch(collect_distances, one_thread_each(sizes.distances * sizes.features()), sizes,
-           parts.count, Global<const float>(of_distances), output(b.outputs[Out::kDp]));
+           groups.count, Global<const float>(of_distances), output(b.outputs[Out::kDp]));
   };
-  return kernel_of(run, (deltas + distances) * std::int64_t(sizeof(float)));
+  return kernel_of(run, (distances + deltas + gradients) * size);
 }
 
 }  // namespace keel::cuda
