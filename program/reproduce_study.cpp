@@ -107,16 +107,6 @@ Json kept_of(const study::Study& study, const ReproduceArgs& args) {
           {"charts", charts}};
 }
 
-// Returns what an earlier call wrote, or null if there is no such file or its content is damaged.
-Json left_in(const fs::path& file) {
-  if (!fs::exists(file)) return {};
-  Json found = Json::parse(io::InputFile(file).read_all(), nullptr, /*allow_exceptions=*/false);
-  for (const char* key : {"command", "seconds", "remarks", "charts"}) {
-    if (!found.is_object() || !found.contains(key)) return {};
-  }
-  return found;
-}
-
 report::Comparison heading_of(const study::StudiedFigure& figure, const study::Study& study,
                               const ReproduceArgs& args) {
   report::Comparison comparison;
@@ -139,6 +129,19 @@ void add_kept(const Json& kept, report::Comparison& comparison) {
   for (const Json& chart : kept.at("charts")) {
     const io::Plot plot = plot_of(chart.at("plot"));
     comparison.charts.push_back({chart.at("name"), plot.title, plot});
+  }
+}
+
+// Returns what an earlier call wrote, or null if there is no such file or its content is damaged.
+Json left_in(const fs::path& file) {
+  if (!fs::exists(file)) return {};
+  try {
+    Json found = Json::parse(io::InputFile(file).read_all());
+    report::Comparison any;
+    add_kept(found, any);  // throws where a part is missing or is something else
+    return found;
+  } catch (const Json::exception&) {
+    return {};
   }
 }
 

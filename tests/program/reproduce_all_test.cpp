@@ -65,10 +65,16 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
   other[3] = "5,6";
   CHECK(run_keel(other).code == 0);
   CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "figure7 --seed 5 --seeds 2\n"));
-  test::write_bytes(folder / "study.json", "{");
   other.emplace_back("--as-is");
-  CHECK(run_keel(other).code == 0);
-  CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "Not run yet. Command: keel study"));
+  for (const char* damaged :
+       {"{", "7", R"({"command": "keel", "seconds": 1, "remarks": []})",
+        R"({"command": "keel", "seconds": "long", "remarks": [], "charts": []})",
+        R"({"command": "keel", "seconds": 1, "remarks": [], "charts": [{"name": "curve"}]})"}) {
+    CAPTURE(damaged);
+    test::write_bytes(folder / "study.json", damaged);
+    CHECK(run_keel(other).code == 0);
+    CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "Not run yet. Command: keel study"));
+  }
   check_refusal(run_keel({"reproduce", "shen-figure7", "--plan"}), 2,
                 "reproduce shen-figure7: expected no");
 }
