@@ -66,7 +66,7 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
   CHECK(run_keel(other).code == 0);
   CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "figure7 --seed 5 --seeds 2\n"));
   other.emplace_back("--as-is");
-  for (const char* damaged :
+  for (const std::string damaged :
        {"{", "7", R"({"command": "keel", "seconds": 1, "remarks": []})",
         R"({"command": "keel", "seconds": "long", "remarks": [], "charts": []})",
         R"({"command": "keel", "seconds": 1, "remarks": [], "charts": [{"name": "curve"}]})"}) {

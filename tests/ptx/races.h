@@ -11,7 +11,8 @@
 
 namespace keel::ptx {
 
-// The last accesses of four bytes: the last write, and the last reads of two warps.
+// The last accesses of four bytes: the last write, and the last two reads of other warps or of other
+// bytes. Two threads that read a half each, and write it then, do not race.
 struct Cell {
   Record write, read, other_read;
 
@@ -26,7 +27,7 @@ struct Cell {
     return nullptr;
   }
   void note_read(const Record& now) {
-    if (read.is_there && !is_same_warp(read, now)) {
+    if (read.is_there && !(is_same_warp(read, now) && (read.bytes & now.bytes))) {
       other_read = read;
       read = now;
       return;

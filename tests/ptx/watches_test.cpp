@@ -112,6 +112,20 @@ TEST_CASE("ptx watch: races between the lanes of a warp") {
              "a race");
 }
 
+TEST_CASE("ptx watch: races between threads that have a half of a word each") {
+  const std::string written =
+      "shl.b32 %w6, %w0, 1; add.u32 %w6, %w2, %w6; xor.b32 %w7, %w6, 2;\n"
+      "st.shared.u16 [%w6], %w0;\nbar.sync 0;\n";
+  const std::string stored = "add.u32 %w5, %w5, 1;\nst.shared.u16 [%w6], %w5;\n";
+  // Its own half, which two threads read before one of them writes.
+  check_passes(written + "ld.shared.u16 %w5, [%w6];\n" + stored);
+  check_passes(written + "ld.shared.u16 %w5, [%w6];\nld.shared.u16 %w5, [%w6];\n" + stored);
+  // The neighbour's half.
+  check_says(written + "ld.shared.u16 %w5, [%w7];\n" + stored, "a race in shared memory");
+  check_says(written + "ld.shared.u16 %w5, [%w6];\nld.shared.u16 %w5, [%w7];\n" + stored,
+             "a race in shared memory");
+}
+
 TEST_CASE("ptx watch: races in global memory, of threads and of blocks") {
   check_passes("st.global.u64 [%d1], %d0;\n", {1, 64});
   check_says("st.global.u32 [%d0], %w0;\n", "a race in global memory, byte 0 of 512", {1, 64});
