@@ -11,8 +11,8 @@
 
 namespace keel::ptx {
 
-// The last accesses of four bytes: the last write, and the last two reads of other warps or of other
-// bytes. Two threads that read a half each, and write it then, do not race.
+// The last accesses of four bytes: the last write, and the last two reads of other warps or of
+// other bytes. Two threads that read a half each, and write it then, do not race.
 struct Cell {
   Record write, read, other_read;
 
