@@ -159,7 +159,8 @@ struct RowGroups {
 // Those rows of a group whose dS is in memory.
 struct GroupRows {
   std::int64_t group, first, end;
-  bool is_begun, is_ended;  // whether rows or keys of the group came before, and whether none comes
+  bool is_begun;  // other rows or keys of the group came before
+  bool is_ended;  // none comes after
 
   __device__ GroupRows(const RelativeSizes& sizes, const RowGroups& groups, const Part& part,
                        std::int64_t group_of_part)
@@ -177,7 +178,7 @@ struct GroupRows {
 
 // The gradient of each distance (groups, keys, d), from the rows of a group, one after the other.
 // Query i meets distance r at key i + memory - r, so that later queries meet a distance at later
-// keys: parts add up in the order in which one part of everything would.
+// keys, and a part of some keys has one row: parts add up in the order of one part of everything.
 template <class T>
 __global__ void __launch_bounds__(T::kBlock)
     differentiate_distances(RelativeAttention of, Part part, RowGroups groups,
