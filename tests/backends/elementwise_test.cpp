@@ -111,5 +111,27 @@ TEST_CASE("backend elementwise: results do not depend on the thread count") {
   }
 }
 
+TEST_CASE("backend elementwise: casts from every type to every other") {
+  const DType types[] = {DType::kF32, DType::kU8, DType::kI32};
+  for (const DType from : types) {
+    OpCase c;
+    Tensor x(DType::kF64, {37});
+    for (std::int64_t i = 0; i < 37; ++i) x.as<double>()[std::size_t(i)] = double(i * 7);
+    if (from == DType::kF32) x.as<double>()[1] = 7.75;
+    c.inputs.push_back(from == DType::kF32 ? x.clone() : x.to(from));
+    c.build = [&](Graph& g, const std::vector<Value>& v) {
+      std::vector<Value> casts;
+      for (const DType to : types) casts.push_back(ops::cast(g, v[0], to));
+      return casts;
+    };
+    c.gradients = false;
+    const Results got = run_tested(c), expected = run_reference(c);
+    for (const auto& [name, y] : expected) {
+      CAPTURE(name);
+      check_within(got.at(name), y, [](auto) { return 0.0; });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace keel::test

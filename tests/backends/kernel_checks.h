@@ -18,9 +18,10 @@
 
 namespace keel::test {
 
-// The sizes at which a row or a tensor ends at, before or after a register, a tile or a block.
-inline constexpr std::int64_t kSizes[] = {1,  2,   3,   15,  16,   17,   31,   32,
-                                          33, 127, 257, 769, 1025, 4099, 65537};
+// The sizes at which a row or a tensor ends at, before or after a register, a tile or a block; some
+// for each number of threads that CUDA's kernels give a row.
+inline constexpr std::int64_t kSizes[] = {1,   2,   3,   15,  16,   17,   31,   32,   33,
+                                          127, 200, 257, 769, 1025, 2500, 4099, 9001, 65537};
 
 // Runs body once with each instruction set that was compiled and that this machine has; just once
 // where the backend under test is not one of instruction sets, or KEEL_ISA keeps it to one.
