@@ -168,6 +168,7 @@ TEST_CASE("weight_norm: the backend agrees with the reference" * doctest::test_s
                                   {1, 9},
                                   {3, 2},
                                   {17, 33},
+                                  {200, 6},
                                   {257, 31},
                                   {1000, 70},
                                   {4099, 5},
