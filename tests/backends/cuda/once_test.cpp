@@ -122,10 +122,11 @@ TEST_CASE("cuda once: every norm on rows of one and of several warps") {
   // As wide as suits each number of threads; the widest do not fit registers.
   for (const std::string& name : norms_of_rows()) {
     check_shape(name, {9, 13});
-    for (const std::int64_t width : {200, 260, 1000, 1500, 3000, 6000, 9000, 17000}) {
+    for (const std::int64_t width : {200, 260, 1000, 1500, 3000, 6000, 9000, 17000, 17001}) {
       check_shape(name, {3, width});
     }
   }
+  check_shape("groupnorm{groups=2}", {2, 34000});
   check_shape("instancenorm", {2, 11, 35});
   for (const char* name :
        {"batchnorm", "groupnorm{groups=1}", "instancenorm", "powernorm", "batchrenorm"}) {

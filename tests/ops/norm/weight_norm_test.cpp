@@ -174,7 +174,8 @@ TEST_CASE("weight_norm: the backend agrees with the reference" * doctest::test_s
                                   {4099, 5},
                                   {20000, 3},
                                   {600, 1100},
-                                  {9000, 130}}) {
+                                  {9000, 130},
+                                  {9001, 2}}) {
       CAPTURE(in);
       CAPTURE(out);
       const Shape shape = by_column ? Shape{in, out} : Shape{out, in};
