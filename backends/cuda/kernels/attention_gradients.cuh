@@ -9,6 +9,7 @@
 
 namespace keel::cuda {
 
+// What a forward has left for its backward, dy, and the sums of dy y.
 struct Saved {
   Global<const float> y, lse;
   Factor dy;

@@ -12,7 +12,7 @@ namespace {
 
 using test::AttentionCase;
 
-// A number that what is prepared while it lives meets in place of the usual one.
+// Sets a number to another value until it is destroyed; kernels prepared meanwhile use that value.
 class Instead {
  public:
   Instead(std::int64_t& number, std::int64_t value) : number_(number), before_(number) {
