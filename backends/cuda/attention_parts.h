@@ -11,9 +11,9 @@ namespace keel::cuda {
 // depend on distances).
 inline std::int64_t most_score_gradients = std::int64_t{64} << 20;
 
-// The gradients of distances take keys x features floats for each group of rows. Groups are computed
-// at the same time and added up afterwards. There are as many groups as fit this many floats, and at
-// least one.
+// The gradients of distances take keys x features floats for each group of rows. Groups are
+// computed at the same time and added up afterwards. There are as many groups as fit this many
+// floats, and at least one.
 inline std::int64_t most_distance_gradients = std::int64_t{4} << 20;
 
 }  // namespace keel::cuda

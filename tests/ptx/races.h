@@ -12,8 +12,8 @@
 namespace keel::ptx {
 
 // The last accesses of four bytes: the last write, and the last two reads of other warps or of
-// other bytes. So two threads that each read and then write a half of their own do not race. A third
-// read takes the place of the oldest, whose races are not found any more.
+// other bytes. So two threads that each read and then write a half of their own do not race. A
+// third read takes the place of the oldest, whose races are not found any more.
 struct Cell {
   Record write, read, other_read;
 
