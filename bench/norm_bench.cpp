@@ -6,6 +6,7 @@
 #include "bench/norm_programs.h"
 #include "bench/plain_copy.h"
 #include "src/core/rng.h"
+#include "src/passes/narrow_norms.h"
 
 namespace keel::bench {
 namespace {
@@ -104,7 +105,7 @@ struct Measured {
   }
   static Graph graph(const nn::Norm& norm, const Shape& shape, bool is_narrow) {
     Graph wide = norm_graph(norm, shape);
-    return is_narrow ? in_bf16(wide) : std::move(wide);
+    return is_narrow ? narrow_norms(wide) : std::move(wide);
   }
 };
 

@@ -40,7 +40,7 @@ struct NormBench {
 
 struct NormBenchOptions {
   TorchPeer* torch = nullptr;  // times PyTorch, too
-  bool is_narrow = false;      // x, dy, y and dx are bf16 (in_bf16)
+  bool is_narrow = false;      // x, dy, y and dx are bf16 (narrow_norms)
 };
 
 // Times the norm (as nn::Norm::parse takes it) of x in training mode. All bodies run in turns;

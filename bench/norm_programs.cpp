@@ -1,16 +1,10 @@
 #include "bench/norm_programs.h"
 
-#include <algorithm>
-#include <map>
-
 #include "bench/part.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
-#include "src/ops/norm/norm_ops.h"
-#include "src/ops/norm_noise.h"
 #include "src/ops/reduce.h"
 #include "src/passes/pipeline.h"
-#include "src/passes/rewrite.h"
 
 namespace keel::bench {
 namespace {
@@ -21,11 +15,6 @@ constexpr CompileOptions kAsItIs{.optimize = false, .guard = {}};
 
 bool is_of_norm(const Node& node) { return node.name.starts_with("norm/"); }
 bool is_backward(const Node& node) { return node.name.find(".backward/") != std::string::npos; }
-
-bool is_norm(const OpInfo* op) {
-  return std::ranges::find(norm_ops(), op) != norm_ops().end() || op == &kNormNoise ||
-         op == &kNormNoiseBackward;
-}
 
 // The graph with what the inputs "node:port" of a part of it stand for as outputs of these names.
 Graph exposing(const Graph& graph, const Graph& part) {
@@ -75,30 +64,6 @@ Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
     graph.mark_output("gradient of " + graph.node(wrt[i]).name, gradients.of[i]);
   }
   return run_passes(graph);
-}
-
-Graph in_bf16(const Graph& of_norm) {
-  Rewriter rewriter(of_norm);
-  std::map<Value, Value> casts;
-  const auto narrow = [&](Value v) {
-    if (!v.valid() || rewriter.target().type(v).dtype != DType::kF32) return v;
-    Value& cast = casts[v];
-    if (!cast.valid()) cast = ops::cast(rewriter.target(), v, DType::kBF16);
-    return cast;
-  };
-  return rewriter.run([&](int i) {
-    const Node& node = of_norm.node(i);
-    if (node.kind != NodeKind::kOp) return rewriter.copy(i);
-    std::vector<Value> inputs = rewriter.inputs_of(node);
-    for (int k = 0; is_norm(node.op) && k < int(inputs.size()); ++k) {
-      const std::string name = input_name(*node.op, k);
-      if (name == "x" || name == "dy") inputs[std::size_t(k)] = narrow(inputs[std::size_t(k)]);
-    }
-    rewriter.replace(i, *node.op, inputs, node.attrs);
-    const Value result = rewriter({i, 0});
-    const bool is_wide = rewriter.target().type(result).dtype == DType::kF32;
-    if (is_norm(node.op) && is_wide) rewriter.target().narrow_result(result);
-  });
 }
 
 NormPrograms::NormPrograms(Backend& backend, const Graph& graph, const Tensor& x, const Tensor& dy)

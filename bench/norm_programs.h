@@ -10,9 +10,6 @@ namespace keel::bench {
 // "gradient of x", "gradient of norm/gain", .... Throws Error{kUsage} where the norm refuses x.
 Graph norm_graph(const nn::Norm& norm, const Shape& x);
 
-// The graph whose norms read x and dy in bf16 and store their results, y and dx among them, so.
-Graph in_bf16(const Graph& of_norm);
-
 // Whether a node of that graph computes y, or a gradient.
 bool is_norm_forward(const Node& node);
 bool is_norm_backward(const Node& node);

@@ -91,13 +91,13 @@ std::string description_of(const Backend& backend, const bench::TorchPeer* torch
   return torch ? text + ", beside PyTorch " + torch->version() : text;
 }
 
-// Beside a step in bf16 on a CPU, PyTorch runs under autocast, too, unless modes are named.
+// Beside a step in bf16 PyTorch runs under autocast, too, unless modes are named.
 std::unique_ptr<bench::TorchPeer> start_step_peer(const BenchArgs& args, const Backend& backend,
                                                   bool is_narrow) {
   PeerArgs peer = args.peer;
-  const bool has_rival = is_narrow && backend.name() != "cuda";
-  if (has_rival && peer.modes.empty()) peer.modes = {"usual", "autocast"};
-  return start_peer(peer, args.run, backend, kStepPeerModes);
+  const bool is_on_cpu = backend.name() != "cuda";
+  if (is_narrow && is_on_cpu && peer.modes.empty()) peer.modes = {"usual", "autocast"};
+  return start_peer(peer, args.run, backend, is_narrow ? kStepPeerModes : kWidePeerModes);
 }
 
 }  // namespace

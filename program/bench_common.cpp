@@ -16,7 +16,6 @@ std::unique_ptr<bench::TorchPeer> start_peer(const PeerArgs& peer, const RunArgs
   if (backend.name() == "cuda") {
     options.device = "cuda";
     options.modes = modes;
-    std::erase_if(options.modes, [](const auto& mode) { return mode.starts_with("autocast"); });
   }
   if (!peer.modes.empty()) options.modes = peer.modes;
   std::string missing;

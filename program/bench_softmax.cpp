@@ -69,7 +69,7 @@ int run_bench_softmax(const SoftmaxBenchArgs& args) {
                              .cutoffs = args.cutoffs,
                              .label_smoothing = args.label_smoothing};
   const auto backend = make_backend(asked.run);
-  const auto torch = start_peer(asked.peer, asked.run, *backend, kStepPeerModes);
+  const auto torch = start_peer(asked.peer, asked.run, *backend, kWidePeerModes);
   const bench::SoftmaxBench b = bench::bench_softmax(*backend, c, asked.rounds, torch.get());
   const std::string described =
       backend->description() + (torch ? ", beside PyTorch " + torch->version() : "");

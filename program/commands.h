@@ -79,13 +79,16 @@ int run_identify(const FileArgs& args);
 
 // The modes of PyTorch for norms: bench/peer/serve.py.
 inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled", "graph"};
+// Those of steps in float32, and all that a step may be asked for.
+inline const std::vector<std::string> kWidePeerModes{"usual", "channels_last", "compiled", "graph",
+                                                     "compiled_graph"};
 inline const std::vector<std::string> kStepPeerModes{
     "usual",          "channels_last", "compiled",         "graph",
     "compiled_graph", "autocast",      "autocast_compiled"};
 
 struct PeerArgs {
   std::string name;                // torch, or empty
-  std::vector<std::string> modes;  // empty: usual; on cuda all
+  std::vector<std::string> modes;  // empty: see docs/cli.md, keel bench step
 };
 
 struct BenchArgs {

@@ -30,6 +30,9 @@ void add_choices_of_run(CLI::App& app, RunArgs& args) {
       ->default_str(args.usual_recipe);
   app.add_option("--data", args.data, "builtin, or a folder with the real data");
   app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");
+  app.add_option("--compute", args.compute,
+                 "f32 or bf16: of a model shorthand for --set train.compute=...; of an op the type "
+                 "of the factors of products, of a norm that of x, dy, y and dx");
   app.add_option("--set", args.sets, "override a value of the recipe: section.key=value")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -1,5 +1,6 @@
 // The subjects and the backends of `keel compare`.
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "backends/backends.h"
@@ -39,17 +40,16 @@ struct NamedLayer {
 
 class Layers {
  public:
-  explicit Layers(bool unfused) : unfused_(unfused) {}
+  explicit Layers(const compare::LayerForm& form) : form_(form) {}
 
   void add_norm(const std::string& norm) {
-    for (const compare::CaseSize size : kSizes) {
-      add("norm " + shell_quoted(norm),
-          compare::norm_subjects(nn::Norm::parse(norm), unfused_, size));
+    for (const compare::LayerForm& form : forms()) {
+      add("norm " + shell_quoted(norm), compare::norm_subjects(nn::Norm::parse(norm), form));
     }
   }
   void add_op(const std::string& op) {
-    for (const compare::CaseSize size : kSizes) {
-      add("op " + shell_quoted(op), compare::op_subjects(op, unfused_, size));
+    for (const compare::LayerForm& form : forms()) {
+      add("op " + shell_quoted(op), compare::op_subjects(op, form));
     }
   }
   // Backwards come with their forwards, and norms in their variants.
@@ -60,6 +60,12 @@ class Layers {
     }
   }
 
+  // Throws Error{kUsage} if no layer has anything in bf16.
+  void keep_bf16() {
+    std::erase_if(all_, [](const NamedLayer& l) { return !compare::has_bf16(l.subject->graph()); });
+    check(!all_.empty(), ErrorKind::kUsage,
+          "--compute: expected an op with products, or a norm of x, to compare in bf16");
+  }
   bool has_case(const std::string& name) const { return std::ranges::count(cases(), name) > 0; }
   // Throws Error{kUsage} when no layer has a case of that name.
   void keep_case(const std::string& name) {
@@ -82,9 +88,12 @@ class Layers {
   }
 
  private:
-  static constexpr compare::CaseSize kSizes[] = {compare::CaseSize::kSmall,
-                                                 compare::CaseSize::kLarge};
-
+  std::array<compare::LayerForm, 2> forms() const {
+    compare::LayerForm small = form_, large = form_;
+    small.size = compare::CaseSize::kSmall;
+    large.size = compare::CaseSize::kLarge;
+    return {small, large};
+  }
   std::vector<std::string> cases() const {
     std::vector<std::string> names;
     for (const NamedLayer& layer : all_) names.push_back(layer.subject->input_case());
@@ -97,7 +106,7 @@ class Layers {
     }
   }
 
-  bool unfused_;
+  compare::LayerForm form_;
   std::vector<NamedLayer> all_;
 };
 
@@ -107,7 +116,11 @@ bool takes_one_case(const CompareArgs& args) {
 }
 
 void add_layers(ComparedSubjects& subjects, const CompareArgs& args) {
-  Layers layers(args.unfused);
+  const std::string& compute = args.run.compute;
+  check(compute.empty() || compute == "f32" || compute == "bf16", ErrorKind::kUsage,
+        "--compute: of an op or a norm expected f32 or bf16, got '{}'", compute);
+  const bool is_narrow = compute == "bf16";
+  Layers layers({.unfused = args.unfused, .is_narrow = is_narrow});
   if (args.all_ops) {
     layers.add_all();
   } else if (args.subject[0] == "op") {
@@ -115,6 +128,7 @@ void add_layers(ComparedSubjects& subjects, const CompareArgs& args) {
   } else {
     layers.add_norm(args.subject[1]);
   }
+  if (is_narrow) layers.keep_bf16();
   if (!args.input_case.empty()) {
     layers.keep_case(args.input_case);
   } else if (takes_one_case(args) && layers.has_case("small")) {
@@ -195,6 +209,7 @@ std::string reproducing_command(const CompareArgs& args, const std::string& subj
   if (!args.run.recipe.empty()) add("--recipe", args.run.recipe, args.run.usual_recipe);
   add("--data", args.run.data, "");
   add("--norm", args.run.norm, "");
+  add("--compute", args.run.compute, "");
   for (const std::string& set : args.run.sets) add("--set", set, "");
   add("--threads", fmt::format("{}", args.run.threads), "0");
   if (args.run.tf32) text += " --tf32";

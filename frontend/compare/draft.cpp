@@ -1,10 +1,23 @@
 #include "frontend/compare/draft.h"
 
+#include <algorithm>
+
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
+#include "src/passes/narrow_norms.h"
+#include "src/passes/narrow_products.h"
 
 namespace keel::compare {
+namespace {
+
+// Norms are narrowed last: passes look for the ops of norms, not for casts beside them.
+Graph compared_graph_of(const LayerForm& form, const Graph& graph) {
+  if (!form.is_narrow) return compared_graph(graph, form.unfused);
+  return narrow_norms(compared_graph(narrow_products(graph), form.unfused));
+}
+
+}  // namespace
 
 Value Draft::add(Drawn drawn, const TensorType& type, std::int64_t below) {
   const std::string name = fmt::format("in{}", sources_.size());
@@ -35,13 +48,22 @@ std::vector<Update> Draft::differentiate(const std::vector<Value>& outputs,
   return gradients.states;
 }
 
-std::unique_ptr<GraphSubject> Draft::finish(LayerName name, bool unfused, Feeds first_values) {
+bool has_bf16(const Graph& graph) {
+  for (int i = 0; i < graph.size(); ++i) {
+    const auto is_bf16 = [](const TensorType& type) { return type.dtype == DType::kBF16; };
+    if (std::ranges::any_of(graph.node(i).outputs, is_bf16)) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<GraphSubject> Draft::finish(LayerName name, const LayerForm& form,
+                                            Feeds first_values) {
   const auto draws = [sources = std::move(sources_)](std::int64_t step) {
     Feeds feeds;
     for (const Source& source : sources) feeds[source.name] = draw(source, step);
     return feeds;
   };
-  return std::make_unique<GraphSubject>(std::move(name), compared_graph(graph, unfused), draws,
+  return std::make_unique<GraphSubject>(std::move(name), compared_graph_of(form, graph), draws,
                                         std::move(first_values));
 }
 

@@ -33,7 +33,8 @@ class Draft {
   void mark(const std::vector<Value>& outputs);
 
   // The finished graph; the draft is empty after that.
-  std::unique_ptr<GraphSubject> finish(LayerName name, bool unfused, Feeds first_values = {});
+  std::unique_ptr<GraphSubject> finish(LayerName name, const LayerForm& form,
+                                       Feeds first_values = {});
 
  private:
   Value add(Drawn drawn, const TensorType& type, std::int64_t below = 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/core/bf16.h"
 #include "src/core/nearest.h"
 #include "src/graph/attrs.h"
 
@@ -12,6 +13,7 @@ namespace {
 void set(Tensor& t, std::int64_t i, double value) {
   const auto place = std::size_t(i);
   if (t.dtype() == DType::kF32) t.as<float>()[place] = float(value);
+  if (t.dtype() == DType::kBF16) t.as<BF16>()[place] = BF16(value);
   if (t.dtype() == DType::kF64) t.as<double>()[place] = value;
   if (t.dtype() == DType::kI32) t.as<std::int32_t>()[place] = std::int32_t(std::lround(value));
   if (t.dtype() == DType::kU8) t.as<std::uint8_t>()[place] = std::uint8_t(std::lround(value));

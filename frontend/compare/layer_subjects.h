@@ -48,15 +48,26 @@ using Subjects = std::vector<std::unique_ptr<GraphSubject>>;
 // and have difficult numbers (frontend/compare/drawn.h).
 enum class CaseSize { kSmall, kLarge };
 
+// The graph of a layer: without the passes, and in which types. With `is_narrow` the factors of
+// products are bf16 (src/passes/narrow_products.h), and so are x, dy, y and dx of norms
+// (narrow_norms.h).
+struct LayerForm {
+  bool unfused = false;
+  CaseSize size = CaseSize::kSmall;
+  bool is_narrow = false;
+};
+// Whether anything is bf16 in the graph of a layer.
+bool has_bf16(const Graph& graph);
+
 // A norm on tokens, on images and, if it takes a mask, on padded tokens, as far as it takes them:
 // its forward, its backward for a drawn dy, and its state. Throws Error{kUsage} if it takes none of
 // these inputs.
-Subjects norm_subjects(const nn::Norm& norm, bool unfused, CaseSize size = CaseSize::kSmall);
+Subjects norm_subjects(const nn::Norm& norm, const LayerForm& form = {});
 
 // An op by name, forward and backward, in a case called "small" or "large"; for a backward or an
 // update, the subjects that contain it. Throws Error{kUsage} for an unknown name, with the nearest
 // known one.
-Subjects op_subjects(std::string_view op, bool unfused, CaseSize size = CaseSize::kSmall);
+Subjects op_subjects(std::string_view op, const LayerForm& form = {});
 // The names that op_subjects takes: every op but views.
 std::vector<std::string> subject_ops();
 // Whether the op is in no subject of another op or of a norm.

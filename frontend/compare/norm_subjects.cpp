@@ -54,7 +54,7 @@ std::vector<NormInputCase> norm_cases_of(CaseSize size) {
 }
 
 std::unique_ptr<GraphSubject> norm_subject(const nn::Norm& norm, const NormInputCase& c,
-                                           bool unfused) {
+                                           const LayerForm& form) {
   Draft draft;
   Graph& g = draft.graph;
   nn::Net net{.graph = g};
@@ -65,18 +65,18 @@ std::unique_ptr<GraphSubject> norm_subject(const nn::Norm& norm, const NormInput
   const Value y = norm.alone(net, kLayerName, x, c.masked ? draft.mask(rows) : Value{});
   net.update(draft.differentiate({y}, g.leaves(NodeKind::kParameter)));
   Feeds leaves = drawn_leaves(g);
-  return draft.finish({"norm " + norm.name(), c.name}, unfused, std::move(leaves));
+  return draft.finish({"norm " + norm.name(), c.name}, form, std::move(leaves));
 }
 
 }  // namespace
 
-Subjects norm_subjects(const nn::Norm& norm, bool unfused, CaseSize size) {
+Subjects norm_subjects(const nn::Norm& norm, const LayerForm& form) {
   Subjects subjects;
   std::string why;
-  for (const NormInputCase& c : norm_cases_of(size)) {
+  for (const NormInputCase& c : norm_cases_of(form.size)) {
     if (c.masked && !norm.takes_mask()) continue;
     try {
-      subjects.push_back(norm_subject(norm, c, unfused));
+      subjects.push_back(norm_subject(norm, c, form));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kUsage) throw;
       why = error.what();

@@ -102,23 +102,24 @@ bool has_own_subject(const std::string& op) {
   return subject_of(op) == op && norm_of_op(op) == nullptr;
 }
 
-Subjects op_subjects(std::string_view op, bool unfused, CaseSize size) {
+Subjects op_subjects(std::string_view op, const LayerForm& form) {
   const std::vector<std::string> names = subject_ops();
   check(std::ranges::count(names, op) > 0, ErrorKind::kUsage, "op: {}", unknown_name(op, names));
   const std::string forward = subject_of(op);
   if (const nn::NormFacts* norm = norm_of_op(forward)) {
-    return norm_subjects(nn::Norm::parse(norm->any_width()), unfused, size);
+    return norm_subjects(nn::Norm::parse(norm->any_width()), form);
   }
-  const bool is_large = size == CaseSize::kLarge;
+  const bool is_large = form.size == CaseSize::kLarge;
+  LayerForm drafted = form;
   Draft draft;
   if (const BuildOp build = draft_of(forward, is_large)) {
     build(draft);
   } else {
     build_elementwise(draft, *elementwise_code(*find_op(forward)), is_large);
-    unfused = true;  // so that no neighbour joins it
+    drafted.unfused = true;  // so that no neighbour joins it
   }
   Subjects subjects;
-  subjects.push_back(draft.finish({"op " + forward, is_large ? "large" : "small"}, unfused));
+  subjects.push_back(draft.finish({"op " + forward, is_large ? "large" : "small"}, drafted));
   return subjects;
 }
 

@@ -19,7 +19,7 @@ std::unique_ptr<compare::GraphSubject> bank_subject(const FilterBankAttrs& attrs
   } else {
     d.differentiate({wanted == 0 ? bank.fx : bank.fy});
   }
-  return d.finish({"filter_bank", "drawn"}, true);
+  return d.finish({"filter_bank", "drawn"}, {.unfused = true});
 }
 
 TEST_CASE("backend filter_bank: every size of image, number of filters and share of the gradient") {

@@ -48,7 +48,7 @@ void check_linear(const LinearSizes& s) {
       linear_loss_of(d.graph, s, labels, [&](const Shape& shape) { return d.normal(shape); });
   d.differentiate({loss.sum});
   d.mark({loss.nll, loss.sum.at(LinearLossOutput::kLse)});
-  const auto subject = d.finish({"linear_cross_entropy", "drawn"}, true);
+  const auto subject = d.finish({"linear_cross_entropy", "drawn"}, {.unfused = true});
   CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
 }
 

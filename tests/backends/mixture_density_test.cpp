@@ -40,7 +40,7 @@ TEST_CASE("backend mixture_density: every number of components") {
     const auto mixture = ops::mixture_density(d.graph, y, points, mask);
     d.differentiate({mixture.nll});
     d.mark({mixture.held});
-    const auto subject = d.finish({"mixture_density", "drawn"}, true);
+    const auto subject = d.finish({"mixture_density", "drawn"}, {.unfused = true});
     CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
   }
 }

@@ -30,7 +30,7 @@ void check_multilinear(const MultilinearShape& s) {
   const Value y = ops::multilinear_attention(d.graph, {in[0], in[1], in[2], in[3], in[4], in[5]},
                                              {.causal = s.causal});
   d.differentiate({y});
-  const auto subject = d.finish({"multilinear_attention", "drawn"}, true);
+  const auto subject = d.finish({"multilinear_attention", "drawn"}, {.unfused = true});
   CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
 }
 

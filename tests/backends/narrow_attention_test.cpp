@@ -56,7 +56,7 @@ bool runs_narrow_attention() {
 
 void check_agrees(compare::Draft& d) {
   const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
-  const auto subject = d.finish({"attention", "drawn"}, true);
+  const auto subject = d.finish({"attention", "drawn"}, {.unfused = true});
   CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
 }
 

@@ -35,7 +35,7 @@ void check_relative(std::initializer_list<RelativeCase> cases) {
       if (of.fills) in.filled = d.below({of.batch}, of.keys - of.queries + 1);
       d.differentiate(
           {ops::relative_attention(d.graph, in, {.heads = of.heads, .window = of.window})});
-      const auto subject = d.finish({"relative_attention", "drawn"}, true);
+      const auto subject = d.finish({"relative_attention", "drawn"}, {.unfused = true});
       const std::string sizes = fmt::format("{} {} {} {} {} {}", of.batch, of.queries, of.keys,
                                             of.distances, of.heads, of.width);
       CAPTURE(sizes);

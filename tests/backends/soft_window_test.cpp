@@ -42,7 +42,7 @@ std::unique_ptr<compare::GraphSubject> subject_of(const SoftWindowSizes& sizes,
   } else {
     d.differentiate({all[wanted]});
   }
-  return d.finish({"soft_window", "drawn"}, true);
+  return d.finish({"soft_window", "drawn"}, {.unfused = true});
 }
 
 TEST_CASE("backend soft_window: every length and number of bumps, every share of the gradient") {

@@ -35,6 +35,12 @@ void write_norms(const std::string& path, double forward, double backward,
                       << forward << R"(}, "backward": {"ratio": )" << backward << "}}]}";
 }
 
+// A run of `keel bench step --json`, `ratio` times as long as its products and optimizer.
+void write_step(const std::string& path, double ratio, const std::string& type) {
+  std::ofstream(path) << R"({"processor": "P", "backend": "B, beside PyTorch", "model": "M", )"
+                      << R"("batch": 8, "compute": ")" << type << R"(", "ratio": )" << ratio << "}";
+}
+
 bool has_python() { return std::system("python3 -c pass > /dev/null 2>&1") == 0; }
 
 TEST_CASE("bench/check: what fell by more than the noise is named" * doctest::test_suite("slow")) {
@@ -67,6 +73,23 @@ TEST_CASE("bench/check: what fell by more than the noise is named" * doctest::te
         std::string::npos);
   // The median of several runs counts.
   CHECK(check_in(temp, "same.run slow.run same.run").code == 0);
+}
+
+TEST_CASE("bench/check: a step is known by its model, batch and type" *
+          doctest::test_suite("slow")) {
+  if (!has_python()) {
+    MESSAGE("skipped: there is no python3");
+    return;
+  }
+  const TempDir temp;
+  write_step(temp / "wide.run", 1.1, "f32");
+  write_step(temp / "narrow.run", 1.5, "bf16");
+  CHECK(check_in(temp, "--save wide.run narrow.run").code == 0);
+  write_step(temp / "slow.run", 2.5, "bf16");
+  const Answer slow = check_in(temp, "wide.run slow.run");
+  CHECK(slow.code == 1);
+  CHECK(slow.text.find("P | B: 1 of 2 fell\n  step M, batch 8, bf16: 0.40, was 0.67 (noise 15%)") !=
+        std::string::npos);
 }
 
 TEST_CASE("bench/check: another processor or another file has nothing to be compared with" *

@@ -68,7 +68,7 @@ TEST_CASE("norm.h on a GPU: every norm agrees with the judge, forward, backward 
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     CAPTURE(facts.name);
     const std::int64_t before = gpu.backend.runs();
-    for (const auto& subject : compare::norm_subjects(nn::Norm::parse(facts.any_width()), false)) {
+    for (const auto& subject : compare::norm_subjects(nn::Norm::parse(facts.any_width()))) {
       const compare::Comparison c = gpu.compare(*subject, 2);
       check_agrees(c);
       CHECK(c.refused() == 0);
@@ -83,7 +83,7 @@ TEST_CASE("norm.h on a GPU: the statistics of columns agree with the judge") {
                          "centred_gradient_sums", "uncentred_gradient_sums"}) {
     CAPTURE(op);
     const std::int64_t before = gpu.backend.runs();
-    for (const auto& subject : compare::op_subjects(op, false)) {
+    for (const auto& subject : compare::op_subjects(op)) {
       const compare::Comparison c = gpu.compare(*subject, 1);
       check_agrees(c);
       CHECK(c.refused() == 0);

@@ -6,13 +6,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-bool has_some() {
-  for (const BackendEntry& entry : known_backends()) {
-    if (entry.name == "onednn") return entry.missing.empty();
-  }
-  return false;
-}
-
 ProcessResult compare_on_cpu(Words words) {
   words.insert(words.begin(), "compare");
   words.insert(words.end(), {"--backends", "onednn"});
@@ -29,7 +22,7 @@ bool agrees_on(const ProcessResult& result, const std::string& subject) {
 
 TEST_CASE("compare case: an op is compared on a small and on a large case, or on one" *
           doctest::test_suite("slow")) {
-  if (!has_some()) return;
+  if (!has_onednn()) return;
   const ProcessResult both = compare_on_cpu({"op", "softmax"});
   CHECK(both.code == 0);
   CHECK(agrees_on(both, "op softmax, small"));
@@ -43,7 +36,7 @@ TEST_CASE("compare case: an op is compared on a small and on a large case, or on
 
 TEST_CASE("compare case: the command for a node alone chooses the case" *
           doctest::test_suite("slow")) {
-  if (!has_some()) return;
+  if (!has_onednn()) return;
   const Words fault{"op", "softmax", "--inject", "node=softmax.3,kind=sign", "--case", "large"};
   const ProcessResult found = compare_on_cpu(fault);
   CHECK(found.code == 1);
@@ -62,7 +55,7 @@ TEST_CASE("compare case: the command for a node alone chooses the case" *
 }
 
 TEST_CASE("compare case: a node that one case alone has is found in it") {
-  if (!has_some()) return;
+  if (!has_onednn()) return;
   const ProcessResult one = compare_on_cpu({"op", "softmax", "--only", "softmax.3"});
   CHECK(one.code == 0);
   CHECK_FALSE(holds(one.out, "op softmax, small"));
@@ -70,7 +63,7 @@ TEST_CASE("compare case: a node that one case alone has is found in it") {
 }
 
 TEST_CASE("compare case: a trace of an op is of its small case, unless another is chosen") {
-  if (!has_some()) return;
+  if (!has_onednn()) return;
   const test::TempDir temp;
   CHECK(compare_on_cpu({"op", "softmax", "--record", temp / "small"}).code == 0);
   const ProcessResult again = compare_on_cpu({"op", "softmax", "--against", temp / "small"});

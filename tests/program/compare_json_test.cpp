@@ -9,13 +9,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-bool has_onednn() {
-  for (const BackendEntry& entry : known_backends()) {
-    if (entry.name == "onednn") return entry.missing.empty();
-  }
-  return false;
-}
-
 const std::string kNorm = "fc1/norm/layer_norm", kProduct = "fc2/matmul";
 const std::string kBackward = kNorm + ".backward/layer_norm_backward";
 

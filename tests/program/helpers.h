@@ -55,6 +55,12 @@ inline Json json_of(const ProcessResult& result) {
   return value;
 }
 
+inline bool has_onednn() {
+  return std::ranges::any_of(known_backends(), [](const BackendEntry& entry) {
+    return entry.name == "onednn" && entry.missing.empty();
+  });
+}
+
 // The backends of the program: it has no emulator, which is for tests alone.
 inline std::vector<BackendEntry> program_backends() {
   std::vector<BackendEntry> all = known_backends();

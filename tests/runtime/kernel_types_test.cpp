@@ -170,7 +170,7 @@ TEST_CASE("kernel types: every op takes every type rightly or refuses it by name
           doctest::test_suite("slow")) {
   Machines machines;
   for (const std::string& op : compare::subject_ops()) {
-    for (const auto& subject : compare::op_subjects(op, op != "fused_elementwise")) {
+    for (const auto& subject : compare::op_subjects(op, {.unfused = op != "fused_elementwise"})) {
       const Graph& graph = subject->graph();
       for (int i = 0; i < graph.size(); ++i) {
         const Node& node = graph.node(i);

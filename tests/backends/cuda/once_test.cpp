@@ -82,32 +82,56 @@ void keep_bits(const std::string& subject, const Results& results) {
   }
 }
 
-void check_runs(const compare::Subjects& subjects, std::set<std::string>& ops) {
-  for (const auto& subject : subjects) {
-    CAPTURE(subject->name());
-    const Runs runs{*subject, ops};
-    const std::vector<Results> clean = runs.results(kZero), poisoned = runs.results(kPoison);
-    keep_bits(subject->name(), clean[0]);
-    for (std::size_t run = 0; run < clean.size(); ++run) {
-      CAPTURE(run);
-      check_same_bits(clean[run], clean[0]);
-      check_same_bits(poisoned[run], clean[0]);
-    }
+// Returns the results of a run, which the others have, too.
+Results check_run(compare::GraphSubject& subject, std::set<std::string>& ops) {
+  CAPTURE(subject.name());
+  const Runs runs{subject, ops};
+  std::vector<Results> clean = runs.results(kZero);
+  const std::vector<Results> poisoned = runs.results(kPoison);
+  for (std::size_t run = 0; run < clean.size(); ++run) {
+    CAPTURE(run);
+    check_same_bits(clean[run], clean[0]);
+    check_same_bits(poisoned[run], clean[0]);
   }
+  return std::move(clean[0]);
+}
+
+void check_runs(const compare::Subjects& subjects, std::set<std::string>& ops) {
+  for (const auto& subject : subjects) keep_bits(subject->name(), check_run(*subject, ops));
 }
 
 TEST_CASE("cuda once: every op and norm, run, recorded and replayed, reads what was written" *
           doctest::test_suite("slow")) {
   std::set<std::string> ops;
   for (const std::string& op : compare::subject_ops()) {
-    if (compare::has_own_subject(op)) check_runs(compare::op_subjects(op, false), ops);
+    if (compare::has_own_subject(op)) check_runs(compare::op_subjects(op), ops);
   }
   for (const nn::NormFacts& facts : nn::norm_facts()) {
-    check_runs(compare::norm_subjects(nn::Norm::parse(facts.any_width()), false), ops);
+    check_runs(compare::norm_subjects(nn::Norm::parse(facts.any_width())), ops);
   }
   for (const std::string& op : compare::subject_ops()) {
     CAPTURE(op);
     CHECK(ops.contains(op));  // no kernel is left out
+  }
+}
+
+TEST_CASE("cuda once: so does every op with bf16 factors, and every norm of bf16" *
+          doctest::test_suite("slow")) {
+  std::set<std::string> ops;
+  const auto check_bf16 = [&](const compare::Subjects& subjects) {
+    for (const auto& subject : subjects) {
+      if (compare::has_bf16(subject->graph())) check_run(*subject, ops);
+    }
+  };
+  for (const std::string& op : compare::subject_ops()) {
+    if (compare::has_own_subject(op)) check_bf16(compare::op_subjects(op, {.is_narrow = true}));
+  }
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    check_bf16(compare::norm_subjects(nn::Norm::parse(facts.any_width()), {.is_narrow = true}));
+  }
+  for (const char* op : {"matmul", "attention_backward", "conv2d", "layer_norm", "power_norm"}) {
+    CAPTURE(op);
+    CHECK(ops.contains(op));
   }
 }
 

@@ -298,7 +298,7 @@ TEST_CASE("compare: where no node is blind a fault of 1 % of the values shows") 
   const TestBackends backends;
   for (const std::string& op : subject_ops()) {
     if (!has_own_subject(op)) continue;
-    for (const auto& subject : op_subjects(op, false)) {
+    for (const auto& subject : op_subjects(op)) {
       CompareOptions options;
       options.sink = [&](const NodeReport& report, const NodeTensors& tensors) {
         if (report.verdict() != Verdict::kOk || report.op == "update") return;

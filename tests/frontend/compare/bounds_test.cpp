@@ -29,7 +29,7 @@ TEST_CASE("bounds: of no value is more allowed than a ten thousandth of the valu
   const TestBackends backends;
   for (const std::string& op : subject_ops()) {
     if (!has_own_subject(op)) continue;
-    for (const auto& subject : op_subjects(op, false)) {
+    for (const auto& subject : op_subjects(op)) {
       CompareOptions options;
       options.sink = [&](const NodeReport& report, const NodeTensors& tensors) {
         CAPTURE(report.path);

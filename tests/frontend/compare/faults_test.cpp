@@ -82,7 +82,7 @@ TEST_CASE("faults: in norms, one by one, each named by its node" * doctest::test
   Tally tally;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     CAPTURE(facts.name);
-    for (const auto& subject : norm_subjects(nn::Norm::parse(facts.any_width()), false)) {
+    for (const auto& subject : norm_subjects(nn::Norm::parse(facts.any_width()))) {
       plant_in_turn(backends, *subject, {}, 2, tally);
     }
   }
@@ -96,7 +96,7 @@ TEST_CASE("faults: in ops, one by one, each named by its node") {
   for (const std::string& op : subject_ops()) {
     CAPTURE(op);
     if (!has_own_subject(op)) continue;
-    for (const auto& subject : op_subjects(op, false)) {
+    for (const auto& subject : op_subjects(op)) {
       plant_in_turn(backends, *subject, {}, 2, tally);
     }
   }
@@ -106,7 +106,7 @@ TEST_CASE("faults: in ops, one by one, each named by its node") {
 
 TEST_CASE("faults: a slight one is seen where a sum is short, and in a later step") {
   const TestBackends backends;
-  const auto subjects = norm_subjects(nn::Norm::parse("layernorm"), false);
+  const auto subjects = norm_subjects(nn::Norm::parse("layernorm"));
   const std::string path = "norm/layer_norm";
   const std::string fault = "node=norm/layer_norm,kind=scale,by=1.00001,step=2";
   const Comparison c = backends.with_fault(*subjects[0], fault, {.walk = {}, .steps = 4});
@@ -116,7 +116,7 @@ TEST_CASE("faults: a slight one is seen where a sum is short, and in a later ste
 
 TEST_CASE("faults: what names no node, no output or changes nothing is refused") {
   const TestBackends backends;
-  const auto subjects = norm_subjects(nn::Norm::parse("layernorm"), false);
+  const auto subjects = norm_subjects(nn::Norm::parse("layernorm"));
   for (const char* fault :
        {"node=nowhere,kind=sign", "node=norm/layer_norm,kind=sign,port=9",
         "node=norm/layer_norm,kind=scale,by=1", "node=norm/layer_norm,kind=sign,backend=none"}) {

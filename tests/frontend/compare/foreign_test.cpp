@@ -58,7 +58,7 @@ TEST_CASE("foreign: a norm's backward is judged without its saved statistics") {
   for (const char* norm : {"batchnorm", "layernorm", "groupnorm{groups=2}", "rmsnorm",
                            "instancenorm", "pn_v", "scalenorm"}) {
     CAPTURE(norm);
-    for (const auto& subject : norm_subjects(nn::Norm::parse(norm), true)) {
+    for (const auto& subject : norm_subjects(nn::Norm::parse(norm), {.unfused = true})) {
       CAPTURE(subject->name());
       io::Arrays arrays = arrays_of(backends, *subject);
       std::string backward;
@@ -87,7 +87,7 @@ TEST_CASE("foreign: a norm's backward is judged without its saved statistics") {
 
 TEST_CASE("foreign: what misses an input is counted, listed and skipped, and nothing says agrees") {
   const TestBackends backends;
-  const auto subjects = norm_subjects(nn::Norm::parse("powernorm"), true);
+  const auto subjects = norm_subjects(nn::Norm::parse("powernorm"), {.unfused = true});
   GraphSubject& subject = *subjects[0];
   io::Arrays arrays = arrays_of(backends, subject);
   const std::string forward = name_of(subject, "power_norm");
@@ -137,7 +137,7 @@ TEST_CASE("foreign: a view is judged as the copy it is, a name of no node is ref
 
 TEST_CASE("foreign: the worst element has a place, and a step's start has its constants") {
   const TestBackends backends;
-  const auto subjects = op_subjects("softmax", true);
+  const auto subjects = op_subjects("softmax", {.unfused = true});
   GraphSubject& subject = *subjects[0];
   io::Arrays arrays = arrays_of(backends, subject);
   Tensor& y = arrays.at(name_of(subject, "softmax"));

@@ -131,7 +131,7 @@ TEST_CASE("hand bounds: what is exact may be off by nothing") {
   for (const std::string& op : kExactOps) {
     const std::vector<std::string> names = subject_ops();
     if (std::ranges::count(names, op) == 0) continue;
-    const auto subjects = op_subjects(op, true);
+    const auto subjects = op_subjects(op, {.unfused = true});
     CompareOptions options;
     int seen = 0;
     options.sink = [&](const NodeReport& report, const NodeTensors& tensors) {

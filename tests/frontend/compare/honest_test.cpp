@@ -1,7 +1,11 @@
 // Honest runs: what rounding does to every op, norm and model stays within what it may.
+#include <set>
+
 #include "models/registry.h"
 #include "src/ops/op_table.h"
 #include "tests/frontend/compare/helpers.h"
+#include "tests/frontend/compare/narrow_helpers.h"
+#include "tests/support/each_bf16.h"
 #include "tests/support/trace_task.h"
 
 namespace keel::compare {
@@ -12,7 +16,7 @@ TEST_CASE("compare: every op agrees with the judge, forward and backward") {
   for (const std::string& op : subject_ops()) {
     CAPTURE(op);
     if (!has_own_subject(op)) continue;
-    for (const auto& subject : op_subjects(op, false)) check_agrees(backends.compare(*subject));
+    for (const auto& subject : op_subjects(op)) check_agrees(backends.compare(*subject));
   }
 }
 
@@ -21,8 +25,64 @@ TEST_CASE("compare: every norm agrees with the judge, forward, backward and stat
   const TestBackends backends(Emulated::kTakenIn);
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     CAPTURE(facts.name);
-    for (const auto& subject : norm_subjects(nn::Norm::parse(facts.any_width()), false)) {
+    for (const auto& subject : norm_subjects(nn::Norm::parse(facts.any_width()))) {
       check_agrees(backends.compare(*subject, {.walk = {}, .steps = 3}));
+    }
+  }
+}
+
+// The layers that have something in bf16 agree with the judge, and every backend runs all of their
+// nodes.
+void check_bf16(const TestBackends& backends, const Subjects& subjects) {
+  for (const auto& subject : subjects) {
+    if (!has_bf16(subject->graph())) continue;
+    const Comparison c = backends.compare(*subject);
+    check_agrees(c);
+    CHECK(c.complete());
+  }
+}
+
+// Of large norms those with hard numbers: that sizes change no bits is tested elsewhere
+// (tests/backends/narrow_norms_test.cpp).
+TEST_CASE("compare: every op with products agrees in bf16, and every norm of bf16" *
+          doctest::test_suite("slow")) {
+  const test::EachBf16 each;
+  if (NarrowBackends().all.empty()) return;
+  const TestBackends small(Emulated::kTakenIn), large;
+  for (const std::string& op : subject_ops()) {
+    CAPTURE(op);
+    if (!has_own_subject(op)) continue;
+    check_bf16(small, op_subjects(op, {.is_narrow = true}));
+    check_bf16(large, op_subjects(op, {.size = CaseSize::kLarge, .is_narrow = true}));
+  }
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    CAPTURE(facts.name);
+    const nn::Norm norm = nn::Norm::parse(facts.any_width());
+    check_bf16(small, norm_subjects(norm, {.is_narrow = true}));
+    Subjects hard = norm_subjects(norm, {.size = CaseSize::kLarge, .is_narrow = true});
+    std::erase_if(hard, [](const auto& s) { return !s->input_case().starts_with("hard"); });
+    check_bf16(large, hard);
+  }
+}
+
+TEST_CASE("compare: in bf16 are all ops with products, and all norms but that of weights") {
+  const std::set<std::string> products{"matmul", "conv2d", "attention", "relative_attention",
+                                       "linear_cross_entropy"};
+  std::set<std::string> narrow;
+  for (const std::string& op : subject_ops()) {
+    if (!has_own_subject(op)) continue;
+    for (const auto& subject : op_subjects(op, {.is_narrow = true})) {
+      if (has_bf16(subject->graph())) narrow.insert(op);
+    }
+  }
+  for (const std::string& op : products) CHECK(narrow.contains(op));
+  CHECK_FALSE(narrow.contains("softmax"));
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    CAPTURE(facts.name);
+    const nn::Norm norm = nn::Norm::parse(facts.any_width());
+    for (const auto& subject : norm_subjects(norm, {.is_narrow = true})) {
+      const bool is_of_x = facts.name != "weightnorm" && facts.name != "none";
+      CHECK(has_bf16(subject->graph()) == is_of_x);
     }
   }
 }
@@ -34,7 +94,7 @@ TEST_CASE("compare: norms with other options, such as they are trained with, agr
         "powernorm{heads=4,warmup=2}", "powernorm{mode=paper}", "mabn{m=2,warmup=0}",
         "rmsnorm{eps=0.1}", "weightnorm{eps=0.01}"}) {
     CAPTURE(norm);
-    for (const auto& subject : norm_subjects(nn::Norm::parse(norm), true)) {
+    for (const auto& subject : norm_subjects(nn::Norm::parse(norm), {.unfused = true})) {
       check_agrees(backends.compare(*subject, {.walk = {}, .steps = 2}));
     }
   }
@@ -44,7 +104,7 @@ TEST_CASE("compare: an op's subjects have the op in them") {
   for (const std::string& op : subject_ops()) {
     CAPTURE(op);
     bool is_there = false;
-    for (const auto& subject : op_subjects(op, false)) {
+    for (const auto& subject : op_subjects(op)) {
       for (int i = 0; i < subject->graph().size(); ++i) {
         const Node& node = subject->graph().node(i);
         is_there = is_there || (node.op != nullptr && node.op->name == op);

@@ -45,7 +45,7 @@ TEST_CASE("large: every op agrees with the judge, forward and backward" *
   for (const std::string& op : subject_ops()) {
     CAPTURE(op);
     if (!has_own_subject(op)) continue;
-    for (const auto& subject : op_subjects(op, false, CaseSize::kLarge)) {
+    for (const auto& subject : op_subjects(op, {.size = CaseSize::kLarge})) {
       check_agrees(backends.compare(*subject));
     }
   }
@@ -57,7 +57,7 @@ TEST_CASE("large: every norm agrees with the judge, forward and backward" *
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     CAPTURE(facts.name);
     for (const auto& subject :
-         norm_subjects(nn::Norm::parse(facts.any_width()), false, CaseSize::kLarge)) {
+         norm_subjects(nn::Norm::parse(facts.any_width()), {.size = CaseSize::kLarge})) {
       check_agrees(backends.compare(*subject));
     }
   }
@@ -68,7 +68,7 @@ TEST_CASE("large: a large case has all kernels of an op that its small one has")
   for (const std::string& op : subject_ops()) {
     CAPTURE(op);
     if (!has_own_subject(op)) continue;
-    const auto small = op_subjects(op, false), large = op_subjects(op, false, CaseSize::kLarge);
+    const auto small = op_subjects(op), large = op_subjects(op, {.size = CaseSize::kLarge});
     REQUIRE(small.size() == large.size());
     const std::set<std::string> expected = ops_of(small[0]->graph());
     const std::set<std::string> got = ops_of(large[0]->graph());
@@ -83,7 +83,7 @@ TEST_CASE("large: a large case has all kernels of an op that its small one has")
 TEST_CASE("large: an op takes more than 4,096 rows and more than a block of elements") {
   for (const auto& [op, build] : large_op_drafts()) {
     CAPTURE(std::string(op));
-    const auto subjects = op_subjects(op, false, CaseSize::kLarge);
+    const auto subjects = op_subjects(op, {.size = CaseSize::kLarge});
     const Sizes sizes = sizes_of(subjects[0]->graph(), op);
     CHECK(sizes.elements > 16 * 1024);
     CHECK(sizes.rows > (op == "conv2d" ? 1024 : 4096));
@@ -95,7 +95,7 @@ TEST_CASE("large: a norm has cases of every kind that it takes") {
     CAPTURE(facts.name);
     std::set<std::string> cases;
     for (const auto& subject :
-         norm_subjects(nn::Norm::parse(facts.any_width()), false, CaseSize::kLarge)) {
+         norm_subjects(nn::Norm::parse(facts.any_width()), {.size = CaseSize::kLarge})) {
       cases.insert(subject->input_case());
     }
     for (const char* name : {"many tokens", "wide tokens", "hard rows", "hard features"}) {
@@ -103,7 +103,7 @@ TEST_CASE("large: a norm has cases of every kind that it takes") {
       CHECK(cases.contains(name));
     }
     const bool takes_images = [&] {
-      for (const auto& small : norm_subjects(nn::Norm::parse(facts.any_width()), false)) {
+      for (const auto& small : norm_subjects(nn::Norm::parse(facts.any_width()))) {
         if (small->input_case() == "images") return true;
       }
       return false;

@@ -6,11 +6,13 @@
 #include "models/registry.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/attention.h"
+#include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/linear_cross_entropy.h"
 #include "src/ops/matmul.h"
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/reduce.h"
+#include "src/ops/relative_attention.h"
 #include "src/passes/narrow_products.h"
 #include "tests/frontend/compare/helpers.h"
 #include "tests/frontend/compare/narrow_helpers.h"
@@ -21,6 +23,7 @@ namespace keel::compare {
 namespace {
 
 TEST_CASE("compare: steps with bf16 factors agree with the judge" * doctest::test_suite("slow")) {
+  const test::EachBf16 each;
   const NarrowBackends backends;
   if (backends.all.empty()) return;
   for (const models::ModelEntry& model : models::all_models()) {
@@ -95,12 +98,40 @@ Graph with_gradients(Graph g, Value y) {
   return g;
 }
 
+// With both factors' gradients, whose factor dy is.
+Graph small_product() {
+  Graph g;
+  const Value a = g.input("a", {DType::kF32, {9, 20}});
+  const Value y = ops::matmul(g, a, g.input("b", {DType::kF32, {20, 17}}));
+  return with_gradients(std::move(g), y);
+}
+
+Graph convolution() {
+  Graph g;
+  const Value x = g.input("x", {DType::kF32, {2, 3, 9, 8}});
+  const Value y = ops::conv2d(g, x, g.input("weight", {DType::kF32, {5, 3, 3, 3}}), {.padding = 1});
+  return with_gradients(std::move(g), y);
+}
+
 Graph attention() {
   Graph g;
   const Shape shape{1, 40, 16};
   const auto input = [&](const char* name) { return g.input(name, {DType::kF32, shape}); };
   const Value q = input("q"), k = input("k"), v = input("v");
   const Value y = ops::attention(g, {.q = q, .k = k, .v = v}, {.heads = 1});
+  return with_gradients(std::move(g), y);
+}
+
+Graph relative_attention() {
+  Graph g;
+  const auto input = [&](const char* name, const Shape& shape) {
+    return g.input(name, {DType::kF32, shape});
+  };
+  const Shape sequence{1, 24, 16};
+  const Value q = input("q", sequence), k = input("k", sequence), v = input("v", sequence);
+  const Value p = input("p", {24, 16}), u = input("u", {16}), w = input("w", {16});
+  const Value y =
+      ops::relative_attention(g, {.q = q, .k = k, .v = v, .p = p, .u = u, .w = w}, {.heads = 2});
   return with_gradients(std::move(g), y);
 }
 
@@ -172,7 +203,10 @@ TEST_CASE("compare: one element that is off by 1 % beside bf16 factors, or of a 
   const NarrowBackends backends;
   if (backends.all.empty()) return;
   check_faults(backends, product(), 60);
+  check_faults(backends, small_product(), 60);
+  check_faults(backends, convolution(), 60);
   check_faults(backends, attention(), 200);
+  check_faults(backends, relative_attention(), 200);
   check_faults(backends, language_loss(), 100);
 }
 

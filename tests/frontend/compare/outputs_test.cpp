@@ -60,7 +60,7 @@ TEST_CASE("outputs: a fault in any output of any op is named" * doctest::test_su
   int further = 0;
   for (const std::string& op : subject_ops()) {
     if (!has_own_subject(op)) continue;
-    for (const auto& subject : op_subjects(op, false)) {
+    for (const auto& subject : op_subjects(op)) {
       further += check_each_output(backends, *subject);
     }
   }
@@ -71,7 +71,7 @@ TEST_CASE("outputs: a fault in any output of any norm is named" * doctest::test_
   const TestBackends backends;
   int further = 0;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
-    const auto subjects = norm_subjects(nn::Norm::parse(facts.any_width()), false);
+    const auto subjects = norm_subjects(nn::Norm::parse(facts.any_width()));
     further += check_each_output(backends, *subjects.back());
   }
   CHECK(further >= 60);
