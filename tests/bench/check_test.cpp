@@ -36,9 +36,10 @@ void write_norms(const std::string& path, double forward, double backward,
 }
 
 // A run of `keel bench step --json`, `ratio` times as long as its products and optimizer.
-void write_step(const std::string& path, double ratio, const std::string& type) {
+void write_step(const std::string& path, double ratio, const std::string& type,
+                const std::string& size = R"("batch": 8)") {
   std::ofstream(path) << R"({"processor": "P", "backend": "B, beside PyTorch", "model": "M", )"
-                      << R"("batch": 8, "compute": ")" << type << R"(", "ratio": )" << ratio << "}";
+                      << size << R"(, "compute": ")" << type << R"(", "ratio": )" << ratio << "}";
 }
 
 bool has_python() { return std::system("python3 -c pass > /dev/null 2>&1") == 0; }
@@ -90,6 +91,14 @@ TEST_CASE("bench/check: a step is known by its model, batch and type" *
   CHECK(slow.code == 1);
   CHECK(slow.text.find("P | B: 1 of 2 fell\n  step M, batch 8, bf16: 0.40, was 0.67 (noise 15%)") !=
         std::string::npos);
+  // A recurrent step has another size than a batch.
+  const std::string size = R"("steps": 100, "rows": 8, "width": 400)";
+  write_step(temp / "cell.run", 1.1, "f32", size);
+  CHECK(check_in(temp, "--save cell.run").code == 0);
+  write_step(temp / "cell.run", 2.2, "f32", size);
+  const Answer cell = check_in(temp, "cell.run");
+  CHECK(cell.code == 1);
+  CHECK(cell.text.find("step M, 100 x 8, 400 wide: 0.45, was 0.91") != std::string::npos);
 }
 
 TEST_CASE("bench/check: another processor or another file has nothing to be compared with" *
