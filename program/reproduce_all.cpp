@@ -35,6 +35,7 @@ report::Comparison without_trials(const study::PaperTable& table, const std::str
     }
   }
   add_differences(table, 0, comparison);
+  add_systems(table, comparison);
   return comparison;
 }
 

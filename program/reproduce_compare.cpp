@@ -93,7 +93,8 @@ std::vector<std::string> remarks_of(const Plan& plan, const ReproduceArgs& args)
 std::string headed(const Plan& plan, const ReproduceArgs& args, const study::PaperColumn& column) {
   const std::string folder = data_of(args, column);
   if (folder.empty()) return fmt::format("{} [data here: built in]", column.title);
-  std::string data = std::filesystem::path(folder).filename().string();
+  // "data/" has no file name of its own.
+  std::string data = (std::filesystem::path(folder) / "").parent_path().filename().string();
   for (const Trial& trial : plan.trials) {
     const auto corpus = trial.settings.find("model.corpus");
     if (trial.run == column.run && corpus != trial.settings.end() && !corpus->second.empty()) {
@@ -165,6 +166,25 @@ void add_differences(const study::PaperTable& table, std::size_t seeds,
   }
 }
 
+void add_systems(const study::PaperTable& table, report::Comparison& comparison) {
+  for (const study::PaperSystem& system : table.systems) {
+    std::vector<report::ComparedCell> cells;
+    bool has_values = false;
+    for (const study::PaperColumn& column : table.columns) {
+      report::ComparedCell& cell = cells.emplace_back();
+      cell.mark = "-";
+      cell.note = "another network, which is not here";
+      const auto value = system.values.find(column.name);
+      if (value == system.values.end()) continue;
+      cell.paper = value->second;
+      has_values = true;
+    }
+    if (!has_values) continue;
+    comparison.rows.push_back(system.name);
+    comparison.cells.push_back(std::move(cells));
+  }
+}
+
 report::Comparison compare(const Plan& plan, const ReproduceArgs& args) {
   report::Comparison comparison;
   comparison.title = plan.table.name + ": " + plan.table.about;
@@ -181,6 +201,7 @@ report::Comparison compare(const Plan& plan, const ReproduceArgs& args) {
     }
   }
   add_differences(plan.table, plan.seeds.size(), comparison);
+  add_systems(plan.table, comparison);
   comparison.charts = figure_charts(plan);
   return comparison;
 }

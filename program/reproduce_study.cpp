@@ -91,19 +91,30 @@ std::string verdict_of(const study::Check& check) {
   return fmt::format("{}: {}: {:.4g}; {}.", verdict, check.claim, check.measured, check.bound);
 }
 
-// What is kept of a study: the command that gave it, what it cost, its claims and its plots.
+// A table as it is kept: with a last row of dots in place of the rows beyond so many.
+Json kept_table(const study::Table& table) {
+  constexpr std::size_t kMostRows = 30;
+  report::Rows rows(table.rows.begin(),
+                    table.rows.begin() + std::ptrdiff_t(std::min(table.rows.size(), kMostRows)));
+  if (rows.size() < table.rows.size()) rows.emplace_back(rows.front().size(), "...");
+  return {{"title", table.title}, {"rows", rows}};
+}
+
+// What is kept of a study: the command that gave it, what it cost, its claims, tables and plots.
 Json kept_of(const study::Study& study, const ReproduceArgs& args) {
   const auto start = std::chrono::steady_clock::now();
   const study::Result result = result_of(study, args);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  Json remarks = Json::array(), charts = Json::array();
+  Json remarks = Json::array(), charts = Json::array(), tables = Json::array();
   for (const study::Check& check : result.checks) remarks.push_back(verdict_of(check));
+  for (const study::Table& table : result.tables) tables.push_back(kept_table(table));
   for (const study::Drawing& drawing : result.drawings) {
     charts.push_back({{"name", drawing.name}, {"plot", to_json(drawing.plot)}});
   }
   return {{"command", shell_command(words_of(study, args))},
           {"seconds", seconds.count()},
           {"remarks", remarks},
+          {"tables", tables},
           {"charts", charts}};
 }
 
@@ -126,6 +137,9 @@ void add_kept(const Json& kept, report::Comparison& comparison) {
                                            train::duration_text(kept.at("seconds")),
                                            kept.at("command").get<std::string>()));
   for (const Json& remark : kept.at("remarks")) comparison.remarks.push_back(remark);
+  for (const Json& table : kept.at("tables")) {
+    comparison.tables.push_back({table.at("title"), table.at("rows").get<report::Rows>()});
+  }
   for (const Json& chart : kept.at("charts")) {
     const io::Plot plot = plot_of(chart.at("plot"));
     comparison.charts.push_back({chart.at("name"), plot.title, plot});

@@ -3,10 +3,11 @@
 // training hardly suffers. Instability is the move of an activation's mean from step to step, in
 // its standard deviations, and the factor by which these change:
 //     |m' - m| / sqrt(v),   |log(v' / v)| / 2     means over features and steps
-// at the input of the network's first ReLU.
+// at the input of the network's first ReLU or, in a linear network, of its second product.
 #include <cmath>
 
 #include "src/ops/elementwise.h"
+#include "src/ops/matmul.h"
 #include "studies/batch_statistics.h"
 #include "studies/lab.h"
 #include "studies/list.h"
@@ -31,12 +32,17 @@ struct NoisyRun {
   double moved = 0, stretched = 0;
 };
 
-Value first_relu_input(const Graph& g) {
+// What the first layer gives, after its norm.
+Value first_activation(const Graph& g) {
   for (int i = 0; i < g.size(); ++i) {
-    const Node& node = g.node(i);
-    if (node.op != nullptr && node.op->name == "relu") return node.inputs[0];
+    if (g.node(i).op == &elementwise_op(EwCode::kRelu)) return g.node(i).inputs[0];
   }
-  fail(ErrorKind::kUsage, "[noisy-batchnorm] --task: expected a network with a ReLU");
+  int products = 0;
+  for (int i = 0; i < g.size(); ++i) {
+    if (g.node(i).op == &kMatmul && ++products == 2) return g.node(i).inputs[MatmulInput::kA];
+  }
+  fail(ErrorKind::kUsage,
+       "[noisy-batchnorm] --task: expected a network with a ReLU or two products");
 }
 
 ActivationMoments moments_of(const Tensor& x) {
@@ -66,7 +72,7 @@ NoisyRun noisy_run(Backend& backend, const train::Job& job) {
   Training training(backend, job);
   NoisyRun run;
   const auto mark_first = [](Graph& g) {
-    g.mark_output("activation", rows_of_features(g, first_relu_input(g)));
+    g.mark_output("activation", rows_of_features(g, first_activation(g)));
   };
   const auto look = [&](const TrainedStep& s) {
     ActivationMoments now = moments_of(s.program.fetch("activation", true).to(DType::kF64));
@@ -115,7 +121,7 @@ Result noisy_batchnorm(const Options& options) {
   const std::string task = task_of(options, "mnist_mlp");
   Table table{"the activations from step to step, and the mean of the last training losses",
               {{"norm", "moved", "stretched", "last train loss", "seed"}}};
-  Table moments{"inputs of the first ReLU, first seed",
+  Table moments{"what the first layer gives after its norm, first seed",
                 {{"norm", "step", "feature", "act_mean", "act_var"}}};
   Drawing losses{"noisy-loss",
                  {.title = "training loss", .x_label = "updates", .y_label = "loss", .series = {}}};

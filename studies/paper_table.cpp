@@ -76,7 +76,8 @@ T named(const std::vector<T>& all, std::string T::*name, const std::string& want
 
 PaperTable table_of(const Json& json, const Json& file, const std::vector<PaperColumn>& columns,
                     const std::vector<PaperRow>& rows) {
-  expect_known(json, {"name", "place", "about", "figure", "rows", "columns", "differences"});
+  expect_known(json,
+               {"name", "place", "about", "figure", "rows", "columns", "differences", "systems"});
   PaperTable table;
   table.name = json.at("name");
   table.source = fmt::format("{}, {}", file.at("source").get<std::string>(),
@@ -99,6 +100,13 @@ PaperTable table_of(const Json& json, const Json& file, const std::vector<PaperC
       named(table.rows, &PaperRow::norm, norm);
     }
     table.differences.push_back(std::move(difference));
+  }
+  for (const Json& system : json.value("systems", Json::array())) {
+    expect_known(system, {"name", "values"});
+    table.systems.push_back({system.at("name"), system.at("values")});
+    for (const auto& [column, value] : table.systems.back().values) {
+      named(columns, &PaperColumn::name, column);
+    }
   }
   return table;
 }

@@ -43,12 +43,19 @@ struct PaperDifference {
   std::string of, over;
 };
 
+// A row of another system, whose network is not here: it is shown and not trained.
+struct PaperSystem {
+  std::string name;
+  std::map<std::string, std::string> values;  // as a norm's
+};
+
 struct PaperTable {
   std::string name, source, about;  // "xu-table4", "Xu et al. 2019, table 4", ...
   bool is_figure = false;           // the paper draws its columns along the training
   std::vector<PaperColumn> columns;
   std::vector<PaperRow> rows;  // none: the table only names tasks that do not exist yet
   std::vector<PaperDifference> differences = {};  // shown after the rows
+  std::vector<PaperSystem> systems = {};          // shown last
 };
 
 // "adanorm{C=0.3}": the norm of a row in a column, for this of the column's recipes.

@@ -75,22 +75,49 @@ std::vector<bool> kept_rows_of(const train::Job& job, const EmbeddingTable& tabl
 }
 
 struct Spectrum {
-  std::string norm, table;
-  std::vector<std::vector<double>> seeds;  // singular values
+  std::string norm, table;                      // of runs the norm has its task before it
+  std::vector<std::vector<double>> seeds = {};  // singular values
+  std::vector<std::int64_t> numbers = {};       // of the seeds
 };
 
-Spectrum spectrum_of_run(const Options& options, const std::string& path) {
+void add_seed(Training& training, const train::Job& job, const EmbeddingTable& table,
+              Spectrum& spectrum) {
+  const Tensor values = training.variables().read(table.name, true).to(DType::kF64);
+  const std::vector<bool> kept = kept_rows_of(job, table, values.shape()[0]);
+  spectrum.seeds.push_back(singular_values_of(values, kept));
+  spectrum.numbers.push_back(job.train().seed);
+}
+
+// Runs of one task, norm and table are seeds of one spectrum.
+void add_run(const Options& options, const std::string& path, std::vector<Spectrum>& all) {
   const auto [name, file, job] = open_run(options, path);
   const EmbeddingTable table = chosen_table(job, options.site);
   Training training(options.backend, job);
   training.load(file, path);
-  const Tensor values = training.variables().read(table.name, true).to(DType::kF64);
-  const std::vector<bool> kept = kept_rows_of(job, table, values.shape()[0]);
-  return {path, table.name, {singular_values_of(values, kept)}};
+  const std::string norm =
+      fmt::format("{} of {}", setting_of(job, "model.norm"), job.task().name());
+  auto found = std::ranges::find_if(
+      all, [&](const Spectrum& s) { return s.norm == norm && s.table == table.name; });
+  if (found == all.end()) found = all.insert(found, Spectrum{norm, table.name});
+  check(std::ranges::find(found->numbers, job.train().seed) == found->numbers.end(),
+        ErrorKind::kUsage,
+        "[singular-values] --run: expected runs that differ in task, norm or seed, got {} besides "
+        "another",
+        path);
+  add_seed(training, job, table, *found);
+}
+
+// What the source states its claim of.
+bool is_of_wmt(const Options& options) {
+  return !options.runs.empty() && std::ranges::all_of(options.runs, [&](const std::string& path) {
+    const StoredRun run = open_run(options, path);
+    return run.job.task().name() == "translation" &&
+           setting_of(run.job, "model.corpus").starts_with("wmt14");
+  });
 }
 
 Spectrum spectrum_of(const Options& options, const std::string& task, const std::string& norm) {
-  Spectrum spectrum{norm, "", {}};
+  Spectrum spectrum{norm, ""};
   const int seeds = options.seeds > 0 ? options.seeds : kSpectrumSeeds;
   for (int i = 0; i < seeds; ++i) {
     const train::Job job =
@@ -98,10 +125,8 @@ Spectrum spectrum_of(const Options& options, const std::string& task, const std:
     const EmbeddingTable table = chosen_table(job, options.site);
     Training training(options.backend, job);
     training.run({});
-    const Tensor values = training.variables().read(table.name, true).to(DType::kF64);
     spectrum.table = table.name;
-    spectrum.seeds.push_back(
-        singular_values_of(values, kept_rows_of(job, table, values.shape()[0])));
+    add_seed(training, job, table, spectrum);
   }
   return spectrum;
 }
@@ -126,6 +151,23 @@ std::vector<double> summaries(const Spectrum& spectrum, double SpectrumSummary::
   return found;
 }
 
+// Of the seeds that both have.
+SeedValues area_differences(const Spectrum& of, const Spectrum& first) {
+  const std::vector<double> areas = summaries(of, &SpectrumSummary::area),
+                            others = summaries(first, &SpectrumSummary::area);
+  SeedValues differences;
+  for (std::size_t i = 0; i < areas.size(); ++i) {
+    const auto same = std::ranges::find(first.numbers, of.numbers[i]);
+    if (same == first.numbers.end()) continue;
+    differences.push_back(areas[i] - others[std::size_t(same - first.numbers.begin())]);
+  }
+  return differences;
+}
+
+bool is_powernorm_beside_layernorm(const Spectrum& of, const Spectrum& first) {
+  return of.norm.starts_with("powernorm") && first.norm.starts_with("layernorm");
+}
+
 Table spectra_table(const std::vector<Spectrum>& all) {
   Table table{"singular values, the median over seeds", {{"index", "sv_norm", "variant"}}};
   for (const Spectrum& spectrum : all) {
@@ -139,12 +181,12 @@ Table spectra_table(const std::vector<Spectrum>& all) {
 }
 
 Table spectrum_summary(const std::vector<Spectrum>& all) {
-  Table table{"the median over seeds", {{"norm", "table", "area", "effective rank"}}};
+  Table table{"the median over seeds", {{"norm", "table", "area", "effective rank", "seeds"}}};
   for (const Spectrum& spectrum : all) {
     const double area = report::median_of(summaries(spectrum, &SpectrumSummary::area));
     const double rank = report::median_of(summaries(spectrum, &SpectrumSummary::effective_rank));
-    table.rows.push_back(
-        {spectrum.norm, spectrum.table, fmt::format("{:.4f}", area), fmt::format("{:.2f}", rank)});
+    table.rows.push_back({spectrum.norm, spectrum.table, fmt::format("{:.4f}", area),
+                          fmt::format("{:.2f}", rank), fmt::format("{}", spectrum.seeds.size())});
   }
   return table;
 }
@@ -193,11 +235,10 @@ SpectrumSummary summary_of(const std::vector<double>& values) {
 }
 
 Result singular_values(const Options& options) {
-  std::string task = task_of(options, "translation");
   std::vector<Spectrum> all;
-  for (const std::string& run : options.runs) all.push_back(spectrum_of_run(options, run));
-  if (!all.empty()) task = "runs";
+  for (const std::string& run : options.runs) add_run(options, run, all);
   if (all.empty()) {
+    const std::string task = task_of(options, "translation");
     for (const std::string& norm : norms_of(options, {"layernorm", "powernorm"})) {
       all.push_back(spectrum_of(options, task, norm));
     }
@@ -205,10 +246,12 @@ Result singular_values(const Options& options) {
   Result result;
   result.tables = {spectrum_summary(all), spectra_table(all)};
   result.drawings = {spectra_drawing(all)};
-  const std::vector<double> first = summaries(all[0], &SpectrumSummary::area);
+  const bool is_of_source = is_of_wmt(options);
   for (std::size_t i = 1; i < all.size(); ++i) {
-    judge_areas(fmt::format("{}: area of {} - {}'s", task, all[i].norm, all[0].norm),
-                summaries(all[i], &SpectrumSummary::area), first, result);
+    const AreaNumbers of{fmt::format("area of {} - {}'s", all[i].norm, all[0].norm),
+                         is_of_source && is_powernorm_beside_layernorm(all[i], all[0]),
+                         area_differences(all[i], all[0])};
+    if (!of.differences.empty()) judge_areas(of, result);
   }
   return result;
 }

@@ -208,10 +208,17 @@ void add_statistics_checks(const std::vector<StatisticsRun>& runs, Result& resul
     judge_outliers(numbers, result);
     if (!what.of_gradient) judge_distances(numbers, result);
   }
-  constexpr StatisticsField kSquare = &BatchStatistics::distance_square;
-  const FigureSeeds sigma = seeds_of_run(runs, text, batch, kSquare),
-                    psi = seeds_of_run(runs, text, "pn_v", kSquare);
-  if (!sigma.empty() && !psi.empty()) judge_quadratic(psi, sigma, result);
+  constexpr StatisticsField kDistance = &BatchStatistics::distance_square,
+                            kGradient = &BatchStatistics::gradient_square;
+  for (const char* norm : {"pn_v", "powernorm"}) {
+    QuadraticNumbers of{norm, seeds_of_run(runs, text, norm, kDistance),
+                        seeds_of_run(runs, text, batch, kDistance)};
+    if (watched_norm(norm).has_gradient) {
+      of.gradient = seeds_of_run(runs, text, norm, kGradient);
+      of.batch_gradient = seeds_of_run(runs, text, batch, kGradient);
+    }
+    if (!of.distance.empty() && !of.batch_distance.empty()) judge_quadratic(of, result);
+  }
 }
 
 }  // namespace
@@ -221,7 +228,7 @@ Result statistics(const Options& options) {
   if (!options.task.empty()) tasks = {options.task};
   std::vector<StatisticsRun> runs;
   for (const std::string& task : tasks) {
-    for (const std::string& norm : norms_of(options, {"batchnorm", "pn_v"})) {
+    for (const std::string& norm : norms_of(options, {"batchnorm", "pn_v", "powernorm"})) {
       for (int i = 0; i < seeds_of(options, kStatisticsSeeds); ++i) {
         runs.push_back(StatisticsWatch(options, i, task, norm).run());
       }

@@ -152,6 +152,8 @@ struct SpeedupNumbers {
   std::string task, first, norm;
   SeedValues found;
 };
+// The claim is that speedups are above 1. It is judged over three seeds of what the source states:
+// `none` beside layernorm on a task of Ba, Kiros, Hinton 2016, and beside any norm on mnist_mlp.
 void judge_speedup(const SpeedupNumbers& of, Result& result);
 
 // covariate-shift: medians over steps and layers, and the mean of the last losses.
@@ -184,8 +186,16 @@ struct FigureNumbers {
 void judge_outliers(const FigureNumbers& of, Result& result);
 // That the figure is larger on text, by an order of magnitude.
 void judge_distances(const FigureNumbers& of, Result& result);
-// The distances of psi^2 are smaller than those of sigma^2, on text.
-void judge_quadratic(const FigureSeeds& pn_v, const FigureSeeds& batch, Result& result);
+// A norm without means beside batchnorm, on text: distances of psi^2 and sigma^2, and the gradients
+// that come by them.
+struct QuadraticNumbers {
+  std::string norm;
+  FigureSeeds distance, batch_distance;
+  FigureSeeds gradient = {}, batch_gradient = {};  // of a norm that has such gradients
+};
+// That distances of psi^2 are smaller than those of sigma^2, and that gradients by psi^2 have fewer
+// outliers.
+void judge_quadratic(const QuadraticNumbers& of, Result& result);
 
 // landscape: figures by name, one entry a step.
 using LandscapeFigures = std::vector<std::pair<std::string, std::vector<double>>>;
@@ -210,9 +220,13 @@ struct MarginNumbers {
   SeedValues margins;
 };
 void judge_margin(const MarginNumbers& of, Result& result);
-// singular-values: areas under the spectra of a norm, and of the first one.
-void judge_areas(const std::string& claim, const SeedValues& of, const SeedValues& first,
-                 Result& result);
+// singular-values: areas under the spectra of a norm less those of the first one, of the same seed.
+struct AreaNumbers {
+  std::string claim;
+  bool is_of_source = false;  // powernorm beside layernorm, trained to the end on WMT14
+  SeedValues differences;
+};
+void judge_areas(const AreaNumbers& of, Result& result);
 
 // mini-batchsize: losses of all training rows.
 struct BatchLosses {

@@ -24,7 +24,13 @@ struct ComparedColumn {
   int digits = 2;  // after the point
 };
 
-// Without columns it is remarks and charts alone.
+// A table of another form than rows by columns.
+struct NamedTable {
+  std::string title;
+  Rows rows;
+};
+
+// Without columns it is remarks, tables and charts alone.
 struct Comparison {
   std::string title;
   std::vector<std::string> remarks;  // source, recipe, data, seeds
@@ -32,6 +38,7 @@ struct Comparison {
   std::vector<ComparedColumn> columns;
   std::vector<std::vector<ComparedCell>> cells;  // by row and column
   std::vector<Chart> charts = {};                // for a figure: its curves
+  std::vector<NamedTable> tables = {};           // what a study computed
 };
 
 // The table with "paper / ours" in every cell: "99.14 / 99.10 +- 0.05 (3)", mean, deviation and

@@ -55,6 +55,9 @@ std::string markdown_of(const Comparison& comparison, const std::string& stem) {
   for (const Chart& chart : comparison.charts) {
     text += fmt::format("\n![{}]({})\n", chart.caption, chart_file(stem, chart));
   }
+  for (const NamedTable& table : comparison.tables) {
+    text += fmt::format("\n## {}\n\n{}", table.title, markdown_text(table.rows));
+  }
   if (!has_cells) return text;
   text += fmt::format("\n## Cells\n\n{}", markdown_text(cell_rows(comparison, kSign)));
   return text + fmt::format("\n## Commands\n\n```sh\n{}```\n", commands_text(comparison));
@@ -85,6 +88,10 @@ void add_to(Page& page, const Comparison& comparison) {
   }
   for (const Chart& chart : comparison.charts) {
     page.figure(io::plot_svg(chart.plot), chart.caption);
+  }
+  for (const NamedTable& table : comparison.tables) {
+    page.heading(table.title);
+    page.table(table.rows);
   }
   if (!has_cells) return;
   page.heading("Cells");

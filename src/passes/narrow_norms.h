@@ -11,9 +11,10 @@ namespace keel {
 // a weight, is left as it is, and so are sums of statistics of several parts (merge_moments,
 // merge_sums).
 //
-// A value is cast once, however many norms read it. An output of the graph that is y or dx of a norm
-// is bf16 afterwards. The pass runs on a graph that has its gradients. Training steps do not use it,
-// since their residual sums and what norms read stay float32; measurements and comparisons do.
+// A value is cast once, however many norms read it. An output of the graph that is y or dx of a
+// norm is bf16 afterwards. The pass runs on a graph that has its gradients. Training steps do not
+// use it, since their residual sums and what norms read stay float32; measurements and comparisons
+// do.
 Graph narrow_norms(const Graph& graph);
 
 }  // namespace keel

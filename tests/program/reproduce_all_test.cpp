@@ -32,6 +32,7 @@ TEST_CASE("reproduce: all tables stand on one page, also those that cannot be tr
   CHECK(holds(page, "-0.08"));
   // A value of a table of which nothing can be trained: the best of Cooijmans et al.
   CHECK(holds(page, "43.9 / not run"));
+  CHECK(holds(page, "| Fixup-Init | 34.5 / - | 29.3 / - |"));
 }
 
 TEST_CASE("reproduce: a figure that a study computes is kept, with its claims and its curves") {
@@ -47,6 +48,7 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
   CHECK(holds(page, "Command: keel study figure7 --seed 1 --seeds 1\n"));
   CHECK(holds(page, "](shen-figure7-figure7-1.svg)"));
   CHECK_FALSE(holds(page, "## Cells"));
+  CHECK(holds(page, "\n## pn_v: how many features have which "));
   const std::string curve = test::read_bytes(folder / "shen-figure7-figure7-1.svg");
   CHECK(holds(test::read_bytes(folder / "shen-figure7.html"), "<svg"));
   // What was kept is taken as it is, down to the curves, and again under --as-is.
@@ -66,10 +68,13 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
   CHECK(run_keel(other).code == 0);
   CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "figure7 --seed 5 --seeds 2\n"));
   other.emplace_back("--as-is");
-  for (const std::string damaged :
-       {"{", "7", R"({"command": "keel", "seconds": 1, "remarks": []})",
-        R"({"command": "keel", "seconds": "long", "remarks": [], "charts": []})",
-        R"({"command": "keel", "seconds": 1, "remarks": [], "charts": [{"name": "curve"}]})"}) {
+  for (
+      const std::string damaged :
+      {"{", "7", R"({"command": "keel", "seconds": 1, "remarks": []})",
+       R"({"command": "keel", "seconds": "long", "remarks": [], "charts": []})",
+       R"({"command": "keel", "seconds": 1, "remarks": [], "charts": [{"name": "curve"}]})",
+       R"({"command": "keel", "seconds": 1, "remarks": [], "charts": [], "tables": [{"rows": 1}]})",
+       R"({"command": "keel", "seconds": 1, "remarks": [], "charts": []})"}) {
     CAPTURE(damaged);
     test::write_bytes(folder / "study.json", damaged);
     CHECK(run_keel(other).code == 0);

@@ -124,6 +124,23 @@ TEST_CASE("paper tables: rows that are computed are those of Xu et al., table 2"
   CHECK(column_called(table, "enwik8").less_is_better);
 }
 
+TEST_CASE("paper tables: systems of other papers have the columns of their table") {
+  const auto count = [](const char* name) { return find_paper_table(name).systems.size(); };
+  CHECK(count("shen-table1") == 6);
+  CHECK(count("shen-table2") == 7);
+  CHECK(count("xu-table1") == 0);
+  for (const PaperTable& table : paper_tables()) {
+    for (const PaperSystem& system : table.systems) {
+      CAPTURE(system.name);
+      CHECK(!system.values.empty());
+      for (const auto& [column, value] : system.values) {
+        CHECK(std::stod(value) > 0);
+        column_called(table, column);
+      }
+    }
+  }
+}
+
 TEST_CASE("paper tables: recipes, settings, norms and metrics are there where the task is") {
   const auto models = models::all_models();
   for (const PaperTable& table : paper_tables()) {
@@ -203,6 +220,8 @@ TEST_CASE("paper tables: what a file may not say") {
   refused(head, "column");
   refused(head + "rows = [\"r\"]\n" + column, "'r' is not in the file");
   refused(head + "columns = [\"d\"]\n" + column, "'d' is not in the file");
+  refused(head + "systems = [{ name = \"s\", values = { d = \"1\" } }]\n" + column,
+          "'d' is not in the file");
   refused(head + column + "taks = 1\n", "'taks' is unknown; nearest: 'task'");
   refused(head + column + "metric = \"m\"\n", "column c: expected recipes and a metric");
   refused(head + column + "digits = \"2\"\n", "type");

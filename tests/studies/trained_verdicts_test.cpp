@@ -142,10 +142,13 @@ VerdictCase distance_case() {
 }
 
 VerdictCase quadratic_case() {
-  using N = std::pair<FigureSeeds, FigureSeeds>;  // pn_v, batchnorm
-  return verdict_case<N>("statistics", {FigureSeeds(3, {0, 1, 9}), FigureSeeds(3, {0, 1.01, 2})},
-                         [](const N& n, Result& r) { judge_quadratic(n.first, n.second, r); },
-                         {{"dist_square, batchnorm / pn_v", [](N& n) { n.second[0][1] = 0.99; }}});
+  using N = QuadraticNumbers;
+  const N good{"pn_v", FigureSeeds(3, {0, 1, 9}), FigureSeeds(3, {0, 1.01, 2}),
+               FigureSeeds(3, spread_to(4)), FigureSeeds(3, spread_to(4.1))};
+  return verdict_case<N>(
+      "statistics", good, judge_quadratic,
+      {{"dist_square, batchnorm / pn_v", [](N& n) { n.batch_distance[0][1] = 0.99; }},
+       {"gnorm_square, batchnorm - pn_v", [](N& n) { n.gradient[1] = spread_to(4.3); }}});
 }
 
 VerdictCase landscape_case() {
@@ -204,10 +207,16 @@ VerdictCase margin_case() {
 
 VerdictCase speedup_case() {
   using N = SpeedupNumbers;
-  return verdict_case<N>("convergence", {"mnist_mlp", "none", "layernorm", {1.01, 3}},
+  return verdict_case<N>("convergence", {"draw", "none", "layernorm{eps=1e-5}", {1.2, 1.3, 1.25}},
                          judge_speedup, {{"updates of none", [](N& n) {
-                                            n.found = {3, 0.99};
+                                            n.found = {1.2, 1.3, 0.7};
                                           }}});
+}
+
+VerdictCase area_case() {
+  using N = AreaNumbers;
+  return verdict_case<N>("singular-values", {"area of a - b's", true, {0.1, 0.1, 0.1}}, judge_areas,
+                         {{"area of a - b's", [](N& n) { n.differences[2] = -0.1; }}});
 }
 
 // What is shown and not judged: the value, and that it counts neither way.
@@ -223,8 +232,9 @@ double shown(const Judge& judge) {
 
 TEST_CASE("studies: what is not judged is measured the way that it says") {
   CHECK(shown([](Result& r) { judge_growth("x", {1, 2, 5}, {2, 4, 9}, r); }) == 2);
-  CHECK(shown([](Result& r) { judge_areas("x", {0.5, 0.75}, {0.25, 0.25}, r); }) == 0.375);
-  CHECK(shown([](Result& r) { judge_quadratic({{1, 2, 9}}, {{3, 20, 30}}, r); }) == 1);
+  CHECK(shown([](Result& r) { judge_areas({"x", false, {0.25, 0.25, 0.625}}, r); }) == 0.375);
+  CHECK(shown([](Result& r) { judge_areas({"x", true, {0.25, 0.5}}, r); }) == 0.375);
+  CHECK(shown([](Result& r) { judge_quadratic({"x", {{1, 2, 9}}, {{3, 20, 30}}}, r); }) == 1);
   CHECK(shown([](Result& r) {
           judge_shares("x", true, std::vector{0.5, 1.0, 2.0, 3.0}, r);
         }) == 0.5);
@@ -234,8 +244,9 @@ TEST_CASE("studies: what is not judged is measured the way that it says") {
   CHECK(shown([](Result& r) { judge_share_seeds({"word_lm", "pn_v", {1, 1, 1}}, r); }) == 1);
   CHECK(shown([](Result& r) { judge_margin({"x", false, {1, 2, 6}}, r); }) == 3);
   CHECK(shown([](Result& r) { judge_margin({"x", true, {1, 2}}, r); }) == 1.5);
-  CHECK(shown([](Result& r) { judge_speedup({"draw", "none", "x", {4, 2}}, r); }) == 2);
-  CHECK(shown([](Result& r) { judge_speedup({"mnist_mlp", "y", "x", {4, 2}}, r); }) == 2);
+  CHECK(shown([](Result& r) { judge_speedup({"draw", "none", "x", {4, 2, 3}}, r); }) == 2);
+  CHECK(shown([](Result& r) { judge_speedup({"mnist_mlp", "y", "x", {4, 2, 3}}, r); }) == 2);
+  CHECK(shown([](Result& r) { judge_speedup({"mnist_mlp", "none", "x", {4, 2}}, r); }) == 2);
   CHECK(shown([](Result& r) {
           const LandscapeFigures none{{"beta", {1, 60, 70}}}, of{{"beta", {1, 6, 7}}};
           judge_landscape({"draw", "x"}, std::span(&none, 1), std::span(&of, 1), r);
@@ -284,7 +295,7 @@ std::vector<VerdictCase> trained_verdict_cases() {
   std::vector<VerdictCase> cases{
       batch_case(),   detached_case(),   sentence_case(),  shift_case(),          noise_case(),
       outlier_case(), distance_case(),   quadratic_case(), task_landscape_case(), landscape_case(),
-      share_case(),   seed_share_case(), margin_case(),    speedup_case()};
+      share_case(),   seed_share_case(), margin_case(),    speedup_case(),        area_case()};
   cases.push_back(verdict_case<Topics>(
       "transfer", {50, 50.1},
       [](const Topics& t, Result& r) { judge_topics("none", t.first, t.second, r); },

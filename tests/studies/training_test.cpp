@@ -180,6 +180,31 @@ TEST_CASE("study: figure7 of three runs judges PN-V of a translation, and shows 
       check_of(result, "translation, batchnorm: share of features with |gain| <= psi").judged);
 }
 
+TEST_CASE("study: singular-values of runs takes those of a norm as its seeds, and no seed twice") {
+  const auto backend = make_backend(default_backend());
+  const test::TempDir temp;
+  Options options{*backend};
+  for (const char* norm : {"layernorm", "powernorm"}) {
+    for (int seed = 1; seed <= 2; ++seed) {
+      const std::filesystem::path folder = temp / fmt::format("{}{}", norm, seed);
+      test::train_in(folder,
+                     test::small_job({fmt::format("model.norm={}", norm),
+                                      fmt::format("train.seed={}", seed), "train.max_steps=1"},
+                                     "translation"));
+      options.runs.push_back(test::step_file(folder, 1));
+    }
+  }
+  const Result result = run_small("singular-values", options);
+  REQUIRE(result.tables.at(0).rows.size() == 3);
+  CHECK(result.tables[0].rows[2][0] == "powernorm of translation");
+  CHECK(result.tables[0].rows[2][4] == "2");
+  REQUIRE(result.checks.size() == 1);
+  CHECK(result.checks[0].claim == "area of powernorm of translation - layernorm of translation's");
+  CHECK_FALSE(result.checks[0].judged);  // these are no runs on WMT14
+  options.runs.push_back(options.runs.front());
+  CHECK_THROWS_AS(run_small("singular-values", options), Error);
+}
+
 TEST_CASE("study: singular-values of the table of a translation, padding and fillers left out") {
   const auto backend = make_backend(default_backend());
   Options options = on_small_pairs(*backend);
@@ -318,12 +343,22 @@ TEST_CASE("study: noise after BatchNorm moves the activations more than BatchNor
   CHECK(std::stod(rows[3][2]) > 2 * std::stod(rows[2][2]));
 }
 
+TEST_CASE("study: noise after BatchNorm is seen in a linear network, too") {
+  const auto backend = make_backend(default_backend());
+  Options options{*backend, 0, 1, 6};
+  options.task = "deep_linear";
+  options.settings = {{"model.layers", "4"}};
+  const auto rows = run_small("noisy-batchnorm", options).tables.at(0).rows;
+  REQUIRE(rows.size() == 4);
+  CHECK(std::stod(rows[3][1]) > 2 * std::stod(rows[2][1]));
+}
+
 TEST_CASE("study: statistics of every step, without a mean where the norm has none") {
   const auto backend = make_backend(default_backend());
   const Result result = run_small("statistics", on_small_digits(*backend));
-  CHECK(result.tables.at(0).rows.size() == 1 + 3 * (4 + 2));
+  CHECK(result.tables.at(0).rows.size() == 1 + 3 * (4 + 2 + 1));
   const auto& lines = result.tables.at(1).rows;
-  REQUIRE(lines.size() == 1 + 2 * 6);
+  REQUIRE(lines.size() == 1 + 3 * 6);
   CHECK(lines[1][1] == "batchnorm");
   CHECK_FALSE(lines[1][4].empty());
   CHECK(lines[12][1] == "pn_v");

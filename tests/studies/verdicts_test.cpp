@@ -46,8 +46,7 @@ TEST_CASE("studies: each claim holds within its bound, and falls just beyond it"
 }
 
 TEST_CASE("studies: no study is left out") {
-  // It shows what it measures, and judges nothing.
-  std::set<std::string> named{"singular-values"}, listed;
+  std::set<std::string> named, listed;
   for (const VerdictCase& made : all_cases()) named.insert(made.study);
   for (const Study& study : studies()) listed.insert(study.name);
   CHECK(named == listed);
