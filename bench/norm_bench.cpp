@@ -104,6 +104,8 @@ struct Measured {
     return is_narrow ? value.to(DType::kBF16).to(DType::kF32) : std::move(value);
   }
   static Graph graph(const nn::Norm& norm, const Shape& shape, bool is_narrow) {
+    check(!is_narrow || norm.name() != "weightnorm", ErrorKind::kUsage,
+          "norm weightnorm: has no x that could be bf16");
     Graph wide = norm_graph(norm, shape);
     return is_narrow ? narrow_norms(wide) : std::move(wide);
   }
