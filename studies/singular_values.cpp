@@ -107,7 +107,7 @@ void add_run(const Options& options, const std::string& path, std::vector<Spectr
   add_seed(training, job, table, *found);
 }
 
-// What the source states its claim of.
+// Whether all runs are of what the source states its claim of: translations of WMT14.
 bool is_of_wmt(const Options& options) {
   return !options.runs.empty() && std::ranges::all_of(options.runs, [&](const std::string& path) {
     const StoredRun run = open_run(options, path);
@@ -151,7 +151,7 @@ std::vector<double> summaries(const Spectrum& spectrum, double SpectrumSummary::
   return found;
 }
 
-// Of the seeds that both have.
+// The areas under one spectrum less those under another, of the seeds that both have.
 SeedValues area_differences(const Spectrum& of, const Spectrum& first) {
   const std::vector<double> areas = summaries(of, &SpectrumSummary::area),
                             others = summaries(first, &SpectrumSummary::area);

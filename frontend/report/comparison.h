@@ -24,7 +24,7 @@ struct ComparedColumn {
   int digits = 2;  // after the point
 };
 
-// A table of another form than rows by columns.
+// A table that a study computed, under a title of its own.
 struct NamedTable {
   std::string title;
   Rows rows;
@@ -38,7 +38,7 @@ struct Comparison {
   std::vector<ComparedColumn> columns;
   std::vector<std::vector<ComparedCell>> cells;  // by row and column
   std::vector<Chart> charts = {};                // for a figure: its curves
-  std::vector<NamedTable> tables = {};           // what a study computed
+  std::vector<NamedTable> tables = {};           // of a study; shown after the charts
 };
 
 // The table with "paper / ours" in every cell: "99.14 / 99.10 +- 0.05 (3)", mean, deviation and
