@@ -9,8 +9,8 @@
 
 namespace keel::cuda {
 
-// The inputs that every gradient reads: y and the logarithms of its sums, which the forward has saved,
-// dy, and the sums of dy y.
+// The inputs that every gradient reads: y and the logarithms of its sums, which the forward has
+// saved, dy, and the sums of dy y.
 struct Saved {
   Global<const float> y, lse;
   Factor dy;
