@@ -197,6 +197,24 @@ StudiedOutcome studied_outcome(const study::StudiedFigure& figure, const Reprodu
   return outcome;
 }
 
+namespace {
+
+// The page, its charts, and each table as CSV, numbered from 1.
+void write_files(const fs::path& folder, const std::string& name,
+                 const report::Comparison& comparison) {
+  io::write_file_atomically(folder / (name + ".md"), report::markdown_of(comparison, name));
+  io::write_file_atomically(folder / (name + ".html"), report::html_of(comparison));
+  for (std::size_t i = 0; i < comparison.tables.size(); ++i) {
+    io::write_file_atomically(folder / fmt::format("{}-{}.csv", name, i + 1),
+                              report::csv_text(comparison.tables[i].rows));
+  }
+  for (const report::Chart& chart : comparison.charts) {
+    io::write_plot(folder / report::chart_file(name, chart), chart.plot);
+  }
+}
+
+}  // namespace
+
 int run_reproduce_study(const study::StudiedFigure& figure, ReproduceArgs args) {
   check(args.tasks.empty() && args.norms.empty() && !args.plan, ErrorKind::kUsage,
         "reproduce {}: expected no --tasks, --norms or --plan, which are of trainings",
@@ -207,12 +225,7 @@ int run_reproduce_study(const study::StudiedFigure& figure, ReproduceArgs args) 
   std::error_code error;
   fs::create_directories(folder, error);
   check(!error, ErrorKind::kIo, "{}: {}", args.out, error.message());
-  io::write_file_atomically(folder / (figure.name + ".md"),
-                            report::markdown_of(outcome.comparison, figure.name));
-  io::write_file_atomically(folder / (figure.name + ".html"), report::html_of(outcome.comparison));
-  for (const report::Chart& chart : outcome.comparison.charts) {
-    io::write_plot(folder / report::chart_file(figure.name, chart), chart.plot);
-  }
+  write_files(folder, figure.name, outcome.comparison);
   if (args.run.json) {
     print_json(report::json_of(outcome.comparison));
   } else {

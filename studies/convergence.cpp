@@ -1,6 +1,7 @@
 // Convergence curves: a task trained with several norms, over seeds. A norm's speed is the number
 // of updates after which it reaches the best validation result of the first norm, which usually is
-// none (Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3).
+// none (Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3). The curves are of
+// trainings here, or of runs.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/linear_cross_entropy.h"
 #include "src/ops/loss.h"
+#include "studies/learning_curves.h"
 #include "studies/list.h"
 #include "studies/summary.h"
 #include "studies/training.h"
@@ -21,20 +23,6 @@ namespace {
 
 constexpr int kCurveSeeds = 3, kCurveSteps = 300;
 constexpr std::int64_t kCurvePoints = 20;  // of a training
-
-// A point of a curve: the mean training loss since the point before, and the validation set.
-struct CurvePoint {
-  std::int64_t step = 0;  // updates done
-  double epoch = 0, train_loss = 0, valid_loss = 0, metric = 0;
-  double plain_loss = 0;  // the training loss without label smoothing
-  double cost = 0;        // the metric or its negative: less is better
-};
-using TrainingCurve = std::vector<CurvePoint>;
-
-struct NormCurves {
-  std::string norm;
-  std::vector<TrainingCurve> seeds;
-};
 
 const std::string kPlainLoss = "plain_loss";
 
@@ -142,14 +130,14 @@ Table summary_table(const std::vector<NormCurves>& all, const std::string& metri
   return table;
 }
 
-Table points_table(const std::vector<NormCurves>& all, std::uint64_t first_seed) {
-  Table table{"every curve; loss is unsmoothed",
+Table points_table(const std::vector<NormCurves>& all) {
+  Table table{"every curve; of trainings the loss is unsmoothed",
               {{"step", "epoch", "split", "loss", "metric", "norm", "seed"}}};
   for (const NormCurves& curves : all) {
     for (std::size_t i = 0; i < curves.seeds.size(); ++i) {
       for (const CurvePoint& p : curves.seeds[i]) {
         const std::string step = fmt::format("{}", p.step), epoch = fmt::format("{:.3f}", p.epoch),
-                          seed = fmt::format("{}", first_seed + i);
+                          seed = fmt::format("{}", curves.numbers[i]);
         table.rows.push_back(
             {step, epoch, "train", fmt::format("{:.5g}", p.plain_loss), "", curves.norm, seed});
         table.rows.push_back({step, epoch, "valid", fmt::format("{:.5g}", p.valid_loss),
@@ -178,29 +166,34 @@ Drawing drawing_of(const std::vector<NormCurves>& all, const std::string& name,
   return drawing;
 }
 
+CurvesTask trained_curves(const Options& options, std::vector<NormCurves>& all) {
+  CurvesTask task{task_of(options, "mnist_mlp"), "metric"};
+  for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
+    NormCurves& curves = all.emplace_back(NormCurves{norm, {}, {}});
+    for (int i = 0; i < seeds_of(options, kCurveSeeds); ++i) {
+      const train::Job job = zoo_job(options, i, {task.name, norm, kCurveSteps});
+      const auto metrics = job.task().metrics();
+      if (!metrics.empty()) task.metric = metrics[0].name;
+      curves.seeds.push_back(curve_of(options.backend, job));
+      curves.numbers.push_back(job.train().seed);
+    }
+  }
+  return task;
+}
+
 }  // namespace
 
 Result convergence(const Options& options) {
-  const std::string task = task_of(options, "mnist_mlp");
-  const int seeds = options.seeds > 0 ? options.seeds : kCurveSeeds;
   std::vector<NormCurves> all;
-  std::string metric = "metric";
-  for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
-    NormCurves& curves = all.emplace_back(NormCurves{norm, {}});
-    for (int i = 0; i < seeds; ++i) {
-      const train::Job job = zoo_job(options, i, {task, norm, kCurveSteps});
-      const auto metrics = job.task().metrics();
-      if (!metrics.empty()) metric = metrics[0].name;
-      curves.seeds.push_back(curve_of(options.backend, job));
-    }
-  }
+  const CurvesTask task =
+      options.runs.empty() ? trained_curves(options, all) : curves_of_runs(options, all);
   Result result;
-  result.tables = {summary_table(all, metric), points_table(all, options.seed)};
+  result.tables = {summary_table(all, task.metric), points_table(all)};
   result.drawings = {drawing_of(all, "train-loss", &CurvePoint::plain_loss),
                      drawing_of(all, "valid-loss", &CurvePoint::valid_loss),
-                     drawing_of(all, "valid-" + metric, &CurvePoint::metric)};
+                     drawing_of(all, "valid-" + task.metric, &CurvePoint::metric)};
   for (std::size_t i = 1; i < all.size(); ++i) {
-    judge_speedup({task, all[0].norm, all[i].norm, speedups(all[0], all[i])}, result);
+    judge_speedup({task.name, all[0].norm, all[i].norm, speedups(all[0], all[i])}, result);
   }
   return result;
 }

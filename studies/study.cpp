@@ -74,7 +74,7 @@ std::span<const Study> studies() {
        figure7, false, kTakesTask, kTakesRuns},
       {"convergence", "curves of a task with several norms, and how much faster each gets there",
        "Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3", convergence, false,
-       kTakesTask},
+       kTakesTask, kTakesRuns},
       {"covariate-shift", "how a layer's gradient changes when those before it are updated",
        "Santurkar et al. 2018, definition 2.1", covariate_shift, false, kTakesTask},
       {"noisy-batchnorm", "noise after BatchNorm: unstable activations, and training all the same",

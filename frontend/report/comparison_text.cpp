@@ -135,7 +135,11 @@ Json json_of(const Comparison& comparison) {
     json["commands"] = cell.commands;
     cells.push_back(std::move(json));
   });
-  return {{"table", comparison.title}, {"remarks", comparison.remarks}, {"cells", cells}};
+  Json json{{"table", comparison.title}, {"remarks", comparison.remarks}, {"cells", cells}};
+  for (const NamedTable& table : comparison.tables) {
+    json["tables"].push_back({{"title", table.title}, {"rows", table.rows}});
+  }
+  return json;
 }
 
 }  // namespace keel::report

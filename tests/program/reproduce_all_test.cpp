@@ -49,6 +49,7 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
   CHECK(holds(page, "](shen-figure7-figure7-1.svg)"));
   CHECK_FALSE(holds(page, "## Cells"));
   CHECK(holds(page, "\n## pn_v: how many features have which "));
+  CHECK(holds(test::read_bytes(folder / "shen-figure7-1.csv"), "site,"));
   const std::string curve = test::read_bytes(folder / "shen-figure7-figure7-1.svg");
   CHECK(holds(test::read_bytes(folder / "shen-figure7.html"), "<svg"));
   // What was kept is taken as it is, down to the curves, and again under --as-is.

@@ -70,6 +70,17 @@ TEST_CASE("report comparison: CSV with all digits, HTML well-formed, JSON") {
   CHECK(json["cells"][0]["ours"] == nlohmann::ordered_json{99.0, 98.0});
   CHECK(json["cells"][1]["mark"] == "no data");
   CHECK_FALSE(json["cells"][1].contains("mean"));
+  CHECK_FALSE(json.contains("tables"));
+}
+
+TEST_CASE("report comparison: the tables of a study are in the page and in the JSON") {
+  Comparison comparison;
+  comparison.tables = {{"shift", {{"norm", "cosine"}, {"none", "0.9"}}}};
+  CHECK(markdown_of(comparison, "t").find("## shift\n\n| norm | cosine |") != std::string::npos);
+  const auto json = json_of(comparison);
+  REQUIRE(json["tables"].size() == 1);
+  CHECK(json["tables"][0]["title"] == "shift");
+  CHECK(json["tables"][0]["rows"][1][1] == "0.9");
 }
 
 TEST_CASE("report comparison: the curves of a figure, and a deviation only of several seeds") {
