@@ -17,7 +17,7 @@ bool has_tab(const std::string& line) { return line.find('\t') != line.npos; }
 
 Question question_of_line(const std::string& line, const std::string& where) {
   const std::size_t tab = std::min(line.find('\t'), line.size());
-  Question question{tokens_of(line.substr(0, tab)),
+  Question question{TokenText(line.substr(0, tab)),
                     tokens_of(line.substr(std::min(tab + 1, line.size()))), "?"};
   const auto places = std::ranges::count(question.question, kPlaceholder);
   check(!question.passage.empty() && places == 1, ErrorKind::kBadInput,

@@ -53,14 +53,13 @@ Question make_question(const data::Zipf& fillers, data::Draw draw) {
   } while (is_ambiguous(facts, asked));
   Question question;
   for (const Fact& fact : facts) {
-    for (std::string token :
-         {entity_token(fact.subject), std::string(kVerbs[std::size_t(fact.verb)]),
-          entity_token(fact.object), std::string(".")}) {
-      question.passage.push_back(std::move(token));
-    }
+    question.passage.add(entity_token(fact.subject));
+    question.passage.add(kVerbs[std::size_t(fact.verb)]);
+    question.passage.add(entity_token(fact.object));
+    question.passage.add(".");
     const int count = draw.below(kMostFillers + 1);
     for (int i = 0; i < count; ++i) {
-      question.passage.push_back(fmt::format("word{}", fillers.rank(draw)));
+      question.passage.add(fmt::format("word{}", fillers.rank(draw)));
     }
   }
   const Fact& right = facts[asked.fact];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <span>
 
 #include "frontend/io/json_text.h"
 #include "frontend/text/lines.h"
@@ -75,7 +76,7 @@ std::string lambada_text_of(const text::Line& line, const std::string& name) {
 std::vector<Question> read_babi(std::string_view text, const std::string& name) {
   const ClozeTokens tokenize;
   std::vector<Question> questions;
-  std::vector<std::string> story;
+  TokenText story;
   std::int64_t last = 0;
   text::Lines lines(text);
   while (const std::optional<text::Line> line = lines.next()) {
@@ -83,12 +84,12 @@ std::vector<Question> read_babi(std::string_view text, const std::string& name) 
     check(read.number == 1 || read.number == last + 1, ErrorKind::kBadInput,
           "[attentive_reader] {}: expected the number 1 or {}, got {}",
           text::place(name, line->number), last + 1, read.number);
-    if (read.number == 1) story.clear();
+    if (read.number == 1) story = {};
     last = read.number;
     std::vector<std::string> tokens = tokenize(read.text);
     if (!read.asks) {
-      story.insert(story.end(), tokens.begin(), tokens.end());
-      check(std::ssize(story) <= kMostQuestionTokens, ErrorKind::kBadInput,
+      story.add_all(tokens);
+      check(std::int64_t(story.size()) <= kMostQuestionTokens, ErrorKind::kBadInput,
             "[attentive_reader] {}: expected a story of at most {} tokens to end there, got {}",
             text::place(name, line->number), kMostQuestionTokens, story.size());
       continue;
@@ -118,7 +119,8 @@ Converted read_lambada(std::string_view text, const std::string& name) {
       continue;
     }
     const auto behind = tokens.begin() + std::ptrdiff_t(*end) + 1;
-    Question question{{tokens.begin(), behind}, {behind, tokens.end() - 1}, tokens.back()};
+    Question question{{}, {behind, tokens.end() - 1}, tokens.back()};
+    question.passage.add_all(std::span(tokens).first(*end + 1));
     question.question.emplace_back(kPlaceholder);
     converted.questions.push_back(std::move(question));
   }

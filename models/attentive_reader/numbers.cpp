@@ -14,7 +14,7 @@ namespace {
 constexpr std::int32_t kMostEntities = 10000;
 
 // N of "@entityN", or the most there may be.
-std::int32_t entity_number(const std::string& token) {
+std::int32_t entity_number(std::string_view token) {
   const std::size_t digits = token.find_first_of("0123456789");
   std::int32_t number = 0;
   const auto [end, error] =
@@ -34,17 +34,17 @@ const std::string& find_reader_text(const std::map<std::string, std::string>& te
 ReaderNumbers::ReaderNumbers(const std::vector<Question>& questions, std::int64_t max_words)
     : vocabulary_({}, {}), entities_(0) {
   text::WordCounts counts;
-  const auto count = [&](const std::string& token, std::set<std::string>& own) {
+  const auto count = [&](std::string_view token, std::set<std::string, std::less<>>& own) {
     if (is_entity(token)) {
-      own.insert(token);
+      own.emplace(token);
       entities_ = std::max(entities_, entity_number(token) + 1);
     } else {
-      ++counts[token];
+      ++counts[std::string(token)];
     }
   };
   for (const Question& question : questions) {
-    std::set<std::string> own;
-    for (const std::string& token : question.passage) count(token, own);
+    std::set<std::string, std::less<>> own;
+    for (const std::string_view token : question.passage.views()) count(token, own);
     for (const std::string& token : question.question) count(token, own);
     count(question.answer, own);
     entities_ = std::max(entities_, std::int32_t(own.size()));
@@ -72,13 +72,17 @@ std::map<std::string, std::string> ReaderNumbers::texts() const {
 NumberedQuestion numbered_question(const Question& question, const ReaderNumbers& numbers) {
   NumberedQuestion result;
   std::map<std::string, std::int32_t> places;
-  const auto number_of = [&](const std::string& token) {
+  const auto number_of = [&](std::string_view token) {
     if (!is_entity(token)) return numbers.vocabulary().id(token);
-    const auto [place, is_new] = places.try_emplace(token, std::int32_t(places.size()));
-    if (is_new) result.entities.push_back(token);
+    const auto next = std::int32_t(places.size());
+    const auto [place, is_new] = places.try_emplace(std::string(token), next);
+    if (is_new) result.entities.emplace_back(token);
     return -1 - place->second;
   };
-  for (const std::string& token : question.passage) result.passage.push_back(number_of(token));
+  result.passage.reserve(question.passage.size());
+  for (const std::string_view token : question.passage.views()) {
+    result.passage.push_back(number_of(token));
+  }
   for (const std::string& token : question.question) result.question.push_back(number_of(token));
   result.answer = question.answer.empty() ? text::Vocabulary::kPad : number_of(question.answer);
   if (result.answer == text::Vocabulary::kUnk) result.answer = text::Vocabulary::kPad;

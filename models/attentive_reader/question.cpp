@@ -53,13 +53,16 @@ void each_word_of(const Block& block, const Take& take) {
   while (const std::optional<text::Line> line = lines.next()) text::each_word(line->text, take);
 }
 
-// Counted before they are kept, for a passage may be long.
 std::vector<std::string> tokens_of_block(const Block& block) {
-  std::size_t count = 0;
-  each_word_of(block, [&](std::string_view) { ++count; });
   std::vector<std::string> tokens;
-  tokens.reserve(count);
   each_word_of(block, [&](std::string_view word) { tokens.emplace_back(word); });
+  return tokens;
+}
+
+TokenText text_of_block(const Block& block) {
+  TokenText tokens;
+  each_word_of(block, [&](std::string_view word) { tokens.add(word); });
+  tokens.shrink_to_fit();
   return tokens;
 }
 
@@ -120,7 +123,7 @@ class RecordReader {
     bytes_ = 0;
     take("address", start);
     Question read;
-    read.passage = tokens_of_block(take("passage", start));
+    read.passage = text_of_block(take("passage", start));
     const Block question = take("question", start);
     read.question = tokens_of_block(question);
     const auto places = std::ranges::count(read.question, kPlaceholder);
@@ -167,7 +170,7 @@ std::vector<Question> read_questions(std::string_view text, const std::string& n
 }
 
 std::string text_of_question(const Question& question, std::string_view url) {
-  std::string text = fmt::format("{}\n\n{}\n\n{}\n\n{}\n", url, fmt::join(question.passage, " "),
+  std::string text = fmt::format("{}\n\n{}\n\n{}\n\n{}\n", url, question.passage.text(),
                                  fmt::join(question.question, " "), question.answer);
   if (!question.names.empty()) text += '\n';
   for (const auto& [entity, name] : question.names) text += fmt::format("{}:{}\n", entity, name);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "frontend/data/corpus.h"
+#include "models/attentive_reader/token_text.h"
 
 namespace keel::models {
 
@@ -23,7 +24,8 @@ inline constexpr std::string_view kPlaceholder = "@placeholder";
 inline constexpr std::int64_t kMostQuestionTokens = 10000;
 
 struct Question {
-  std::vector<std::string> passage, question;  // tokens
+  TokenText passage;
+  std::vector<std::string> question;  // tokens
   std::string answer;
   std::map<std::string, std::string> names = {};  // of entities
 };

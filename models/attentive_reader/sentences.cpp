@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 namespace keel::models {
 namespace {
@@ -11,8 +12,8 @@ struct Sentence {
   std::int64_t shared = 0;
 };
 
-std::vector<Sentence> sentences_of(const std::vector<std::string>& passage,
-                                   const std::set<std::string>& asked) {
+std::vector<Sentence> sentences_of(std::span<const std::string_view> passage,
+                                   const std::set<std::string_view>& asked) {
   std::vector<Sentence> sentences;
   bool is_open = false;
   for (std::size_t i = 0; i < passage.size(); ++i) {
@@ -27,23 +28,19 @@ std::vector<Sentence> sentences_of(const std::vector<std::string>& passage,
 
 }  // namespace
 
-bool ends_sentence(const std::string& token) {
-  return token == "." || token == "?" || token == "!";
-}
+bool ends_sentence(std::string_view token) { return token == "." || token == "?" || token == "!"; }
 
-std::vector<std::string> best_sentences(const std::vector<std::string>& passage,
-                                        const std::vector<std::string>& question,
-                                        std::int64_t count) {
+TokenText best_sentences(const TokenText& passage, const std::vector<std::string>& question,
+                         std::int64_t count) {
   if (count == 0) return passage;
-  std::vector<Sentence> best =
-      sentences_of(passage, std::set<std::string>(question.begin(), question.end()));
+  const std::vector<std::string_view> tokens = passage.views();
+  std::vector<Sentence> best = sentences_of(tokens, {question.begin(), question.end()});
   std::ranges::stable_sort(best, std::greater(), &Sentence::shared);
   if (std::ssize(best) > count) best.resize(std::size_t(count));
   std::ranges::sort(best, {}, &Sentence::first);
-  std::vector<std::string> kept;
+  TokenText kept;
   for (const Sentence& sentence : best) {
-    kept.insert(kept.end(), passage.begin() + std::ptrdiff_t(sentence.first),
-                passage.begin() + std::ptrdiff_t(sentence.end));
+    kept.add_all(std::span(tokens).subspan(sentence.first, sentence.end - sentence.first));
   }
   return kept;
 }

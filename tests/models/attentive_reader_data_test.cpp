@@ -7,6 +7,7 @@
 #include "models/attentive_reader/answerer.h"
 #include "models/attentive_reader/builtin.h"
 #include "models/attentive_reader/sentences.h"
+#include "tests/models/reader_questions.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::models {
@@ -29,11 +30,11 @@ TEST_CASE("who-did: always the same facts, of which one alone answers the questi
   for (const Question& question : questions) {
     std::set<std::string> fitting;
     int facts = 0;
-    for (std::size_t i = 0; i + 3 < question.passage.size(); ++i) {
-      if (!is_entity(question.passage[i]) || question.passage[i + 3] != ".") continue;
+    const std::vector<std::string_view> passage = question.passage.views();
+    for (std::size_t i = 0; i + 3 < passage.size(); ++i) {
+      if (!is_entity(passage[i]) || passage[i + 3] != ".") continue;
       ++facts;
-      Tokens asked(question.passage.begin() + std::ptrdiff_t(i),
-                   question.passage.begin() + std::ptrdiff_t(i) + 4);
+      Tokens asked(passage.begin() + std::ptrdiff_t(i), passage.begin() + std::ptrdiff_t(i) + 4);
       const std::size_t side = question.question[0] == kPlaceholder ? 0 : 2;
       const std::string hidden = std::exchange(asked[side], std::string(kPlaceholder));
       if (asked == question.question) fitting.insert(hidden);
@@ -44,9 +45,10 @@ TEST_CASE("who-did: always the same facts, of which one alone answers the questi
 }
 
 TEST_CASE("best sentences: those that share most tokens with the question, in their order") {
-  const Tokens passage = tokens_of("a b . c d e ? b c . a ! x c c . rest"), asked = {"b", "c", "."};
+  const TokenText passage("a b . c d e ? b c . a ! x c c . rest");
+  const Tokens asked = {"b", "c", "."};
   const auto kept = [&](std::int64_t count) {
-    return fmt::format("{}", fmt::join(best_sentences(passage, asked, count), " "));
+    return best_sentences(passage, asked, count).text();
   };
   CHECK(kept(0) == "a b . c d e ? b c . a ! x c c . rest");
   CHECK(kept(1) == "b c .");
@@ -57,7 +59,7 @@ TEST_CASE("best sentences: those that share most tokens with the question, in th
 
 Question question_of(const std::string& passage, const std::string& asked,
                      const std::string& answer) {
-  return {tokens_of(passage), tokens_of(asked), answer};
+  return {TokenText(passage), tokens_of(asked), answer};
 }
 
 TEST_CASE("reader numbers: words by how often they come, and entities by themselves") {
@@ -156,17 +158,17 @@ struct ReadRow {
 bool says_the_same(const ReadRow& read, const Question& question, const ReaderNumbers& numbers) {
   std::map<std::string, std::int32_t> entities;
   std::set<std::int32_t> taken;
-  const auto fits = [&](const std::string& token, std::int32_t number) {
+  const auto fits = [&](std::string_view token, std::int32_t number) {
     if (!is_entity(token)) return number == numbers.vocabulary().id(token);
-    const auto [place, is_new] = entities.try_emplace(token, number);
+    const auto [place, is_new] = entities.try_emplace(std::string(token), number);
     return number >= numbers.words() && place->second == number &&
            (!is_new || taken.insert(number).second);
   };
-  const auto all_fit = [&](const Tokens& tokens, const std::vector<std::int32_t>& read_tokens) {
+  const auto all_fit = [&](const auto& tokens, const std::vector<std::int32_t>& read_tokens) {
     return std::ranges::equal(tokens, read_tokens, fits);
   };
-  return all_fit(question.passage, read.passage) && all_fit(question.question, read.question) &&
-         fits(question.answer, read.answer);
+  return all_fit(question.passage.views(), read.passage) &&
+         all_fit(question.question, read.question) && fits(question.answer, read.answer);
 }
 
 TEST_CASE("question rows: entities are numbered anew every epoch, the same throughout a question") {
@@ -205,12 +207,7 @@ TEST_CASE("question rows: entities are numbered anew every epoch, the same throu
 TEST_CASE("question rows: what the entities are called in a file does not matter") {
   std::vector<Question> questions = some_questions(20), renamed = questions;
   for (Question& question : renamed) {
-    const auto rename = [](std::string& token) {
-      if (is_entity(token)) token = fmt::format("@entity{}", 19 - std::stoi(token.substr(7)));
-    };
-    std::ranges::for_each(question.passage, rename);
-    std::ranges::for_each(question.question, rename);
-    rename(question.answer);
+    test::rename_entities(question, [](int entity) { return 19 - entity; });
   }
   Streamed one(questions, {.batch = 20}), other(renamed, {.batch = 20});
   const task::Batch &a = one.stream->at(0, 0), &b = other.stream->at(0, 0);

@@ -10,6 +10,7 @@
 #include "models/attentive_reader/builtin.h"
 #include "models/attentive_reader/model.h"
 #include "tests/models/helpers.h"
+#include "tests/models/reader_questions.h"
 #include "tests/support/checks.h"
 #include "tests/support/temp_dir.h"
 
@@ -165,13 +166,7 @@ void write_renamed(const test::TempDir& folder) {
     std::string text;
     for (Question question :
          read_questions(test::read_bytes(test::small_questions() / name), name)) {
-      const auto rename = [](std::string& token) {
-        if (is_entity(token))
-          token = fmt::format("@entity{}", (std::stoi(token.substr(7)) + 7) % 20);
-      };
-      std::ranges::for_each(question.passage, rename);
-      std::ranges::for_each(question.question, rename);
-      rename(question.answer);
+      test::rename_entities(question, [](int entity) { return (entity + 7) % 20; });
       text += text_of_question(question, "renamed");
     }
     test::write_bytes(folder / name, text);
