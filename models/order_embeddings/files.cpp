@@ -60,20 +60,14 @@ void expect_features(const Tensor& features, const fs::path& path) {
   }
 }
 
-Tensor read_features(const fs::path& stem) {
+Tensor features_beside(const fs::path& stem) {
   const fs::path tensors = stem.string() + ".safetensors", array = stem.string() + ".npy";
   const bool has_tensors = fs::exists(tensors);
   check(has_tensors || fs::exists(array), ErrorKind::kIo,
         "[order_embeddings] {}: expected the features of the images in {} or .npy, got neither "
         "(model.features=made_up does without, with numbers made up of the captions)",
         stem.parent_path().string(), tensors.filename().string());
-  const fs::path& path = has_tensors ? tensors : array;
-  Tensor features = has_tensors ? read_one_tensor(path)
-                                : io::parse_npy(io::read_file(path, kMaxFeatureBytes),
-                                                "[order_embeddings] " + path.string());
-  expect_features(features, path);
-  scale_to_unit_length(features);
-  return features;
+  return read_features(has_tensors ? tensors : array);
 }
 
 // Captions with features ------------------------------------------------------------------------
@@ -111,7 +105,7 @@ DescribedImages read_split(const CaptionFolder& from, std::string_view split, bo
   const fs::path path = io::require_packed(kTask, from.place, name);
   DescribedImages images;
   images.captions = read_caption_lines(path, lower_case);
-  images.features = read_features(from.place / fmt::format("{}{}_ims", from.prefix, split));
+  images.features = features_beside(from.place / fmt::format("{}{}_ims", from.prefix, split));
   expect_lines(images, path);
   return images;
 }
@@ -188,6 +182,16 @@ CaptionCorpus read_without_features(const fs::path& folder, bool lower_case) {
 }
 
 }  // namespace
+
+Tensor read_features(const fs::path& file) {
+  Tensor features = file.extension() == ".safetensors"
+                        ? read_one_tensor(file)
+                        : io::parse_npy(io::read_file(file, kMaxFeatureBytes),
+                                        "[order_embeddings] " + file.string());
+  expect_features(features, file);
+  scale_to_unit_length(features);
+  return features;
+}
 
 CaptionCorpus read_captions(const fs::path& folder, const CaptionFileOptions& options) {
   if (options.made_up) return read_without_features(folder, options.lower_case);

@@ -13,6 +13,11 @@ struct CaptionFileOptions {
   bool made_up = false;
 };
 
+// Reads the features of images from a file NAME.npy or NAME.safetensors: one tensor f32 (images,
+// width), whose rows it scales to length 1. Throws Error{kIo} for a file that cannot be read, and
+// Error{kBadInput} for features that are of another type or not finite.
+Tensor read_features(const std::filesystem::path& file);
+
 // Reads a folder that has, for each SPLIT of train, dev and test, in it or in its folder `captions`
 // or `coco`, all with the prefix `coco_`, `f30k_` or `f8k_` or all without:
 //   SPLIT_caps.txt           UTF-8, plain, .gz or .xz, five consecutive lines for an image, tokens

@@ -8,6 +8,7 @@
 #include "models/order_embeddings/builtin.h"
 #include "models/order_embeddings/caption_embedder.h"
 #include "models/order_embeddings/files.h"
+#include "models/order_embeddings/image_ranker.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
@@ -120,15 +121,24 @@ task::Outputs OrderEmbeddingsNetwork::build(nn::Net& net, const task::Inputs& in
           .predictions = {{"caption", caption}, {"image", image}}};
 }
 
+RetrievalError OrderEmbeddingsNetwork::retrieval_error() const {
+  return options_.error == PairError::kOrder ? RetrievalError::kOrder : RetrievalError::kCosine;
+}
+
 std::unique_ptr<task::Scorer> OrderEmbeddingsNetwork::scorer() const {
-  const bool by_order = options_.error == PairError::kOrder;
-  return std::make_unique<RetrievalScorer>(
-      options_.fold, by_order ? RetrievalError::kOrder : RetrievalError::kCosine);
+  return std::make_unique<RetrievalScorer>(options_.fold, retrieval_error());
 }
 
 std::unique_ptr<task::Decoder> OrderEmbeddingsNetwork::decoder(std::span<const std::string> lines,
                                                                std::int64_t) const {
-  return std::make_unique<CaptionEmbedder>(lines, vocabulary_, feature_width_);
+  if (options_.images.empty()) {
+    return std::make_unique<CaptionEmbedder>(lines, vocabulary_, feature_width_);
+  }
+  Tensor features = read_features(options_.images);
+  check(features.shape()[1] == feature_width_, ErrorKind::kBadInput,
+        "[order_embeddings] {}: expected features of width {}, as those of training, got {}",
+        options_.images, feature_width_, features.shape()[1]);
+  return std::make_unique<ImageRanker>(lines, vocabulary_, std::move(features), retrieval_error());
 }
 
 std::shared_ptr<const OrderEmbeddingsNetwork> OrderEmbeddings::restored(

@@ -39,6 +39,7 @@ struct OrderEmbeddingsOptions {
   bool lower_case = true;
   std::int64_t valid_images = 1000;  // of the validation set, its first ones; 0: all
   std::int64_t fold = 1000;          // images among which a caption must find its own
+  std::string images = "";           // a file of features, whose images predict ranks; empty: none
 
   static constexpr auto fields() {
     using T = OrderEmbeddingsOptions;
@@ -57,7 +58,10 @@ struct OrderEmbeddingsOptions {
         option("valid_images", &T::valid_images,
                "images of the validation, the first so many; 0: all", at_least(0)),
         option("fold", &T::fold, "images among which a caption has to find its own",
-               between(1, 1000000))};
+               between(1, 1000000)),
+        option("images", &T::images,
+               "a file of features of images, which predict ranks for a caption; empty: none",
+               described("a file, or nothing"))};
   }
   void validate() const;
 };
@@ -86,7 +90,8 @@ class OrderEmbeddingsNetwork final : public task::NetworkOf<OrderEmbeddingsOptio
   task::Sizes sizes(std::int64_t batch) const override { return {batch, 12}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   std::unique_ptr<task::Scorer> scorer() const override;
-  // A caption a line; the answer is its embedding, numbers separated by blanks.
+  // A caption a line; the answer is its embedding, numbers separated by blanks. With `images` it is
+  // the images that come first for the caption (image_ranker.h).
   task::Answers answers() const override { return task::Answers::kAllLines; }
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
                                          std::int64_t first) const override;
@@ -94,6 +99,7 @@ class OrderEmbeddingsNetwork final : public task::NetworkOf<OrderEmbeddingsOptio
  private:
   Value embed_captions(nn::Net& net, const task::Inputs& in) const;
   Value on_sphere(nn::Net& net, Value x) const;
+  RetrievalError retrieval_error() const;
 
   text::Vocabulary vocabulary_;
   std::int64_t feature_width_;

@@ -115,6 +115,24 @@ RetrievalRanks rank_fold(const RetrievalFold& fold, RetrievalError error) {
   return ranks;
 }
 
+std::vector<std::int64_t> first_images(std::span<const float> caption,
+                                       std::span<const float> images, RetrievalError error,
+                                       std::int64_t most) {
+  const auto width = std::ssize(caption), count = std::ssize(images) / width;
+  std::vector<Standing> standings;
+  for (std::int64_t i = 0; i < count; ++i) {
+    standings.push_back(
+        {error_between(caption.data(), images.data() + i * width, width, error), i});
+  }
+  const auto end = standings.begin() + std::min<std::int64_t>(most, count);
+  std::partial_sort(standings.begin(), end, standings.end());
+  std::vector<std::int64_t> places;
+  for (auto standing = standings.begin(); standing != end; ++standing) {
+    places.push_back(standing->place);
+  }
+  return places;
+}
+
 std::vector<task::MetricInfo> RetrievalScorer::metrics() {
   std::vector<task::MetricInfo> infos{
       {.name = "image_recall", .unit = "%", .higher_is_better = true}};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "frontend/task/metric.h"
@@ -29,6 +30,12 @@ struct RetrievalRanks {
 };
 // Holds as many numbers as there are captions, and no matrix of all errors.
 RetrievalRanks rank_fold(const RetrievalFold& fold, RetrievalError error);
+
+// The numbers of the images (count, width) with the least errors for a caption of that width, at
+// most `most` of them, the best first; equal errors rank by their places.
+std::vector<std::int64_t> first_images(std::span<const float> caption,
+                                       std::span<const float> images, RetrievalError error,
+                                       std::int64_t most);
 
 // Cuts images into folds of `fold`; the last one may be smaller. Captions and images are ranked in
 // their fold. Takes predictions "caption" and "image", (rows, width), of rows that are captions,

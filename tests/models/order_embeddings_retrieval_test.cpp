@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/order_embeddings/corpus.h"
+#include "models/order_embeddings/image_ranker.h"
 #include "models/order_embeddings/retrieval.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"
@@ -33,6 +34,44 @@ TEST_CASE("retrieval: ranks by hand, the best of five for an image, equal ones b
       rank_fold(on_line({1, 1, 1, 1, 1, -1, -1, -1, -1, 2}, {1, 0.5f}), RetrievalError::kCosine);
   CHECK(by_product.of_images == Ranks{1, 1, 1, 1, 1, 1, 1, 1, 1, 2});
   CHECK(by_product.of_captions == Ranks{2, 1});
+}
+
+TEST_CASE("retrieval: the first images of a caption, equal ones by their places") {
+  const std::vector<float> images{0, 5, 2, 1, 5};
+  const std::vector<float> caption{2};
+  CHECK(first_images(caption, images, RetrievalError::kOrder, 4) == Ranks{1, 2, 4, 3});
+  CHECK(first_images(caption, images, RetrievalError::kCosine, 2) == Ranks{1, 4});
+  CHECK(first_images(caption, images, RetrievalError::kOrder, 9) == Ranks{1, 2, 4, 3, 0});
+}
+
+TEST_CASE("image ranker: asks for all images, then for the captions") {
+  constexpr std::int64_t kImages = 70, kCaptions = 3;
+  Tensor features(DType::kF32, {kImages, 2});
+  for (std::int64_t i = 0; i < kImages; ++i) features.as<float>()[std::size_t(2 * i)] = float(i);
+  ImageRanker ranker(std::vector<std::string>{"a b c d e", "a", ""}, text::Vocabulary({}, {}),
+                     std::move(features), RetrievalError::kCosine);
+  CHECK(ranker.size() == kCaptions);
+  std::int64_t images = 0, captions = 0;
+  while (const task::Batch* batch = ranker.next()) {
+    const auto rows = std::ssize(batch->rows);
+    Tensor image(DType::kF32, {rows, 1}), caption(DType::kF32, {rows, 1});
+    for (std::size_t place = 0; place < batch->rows.size(); ++place) {
+      if (batch->rows[place] < 0) continue;
+      (images < kImages ? images : captions) += 1;
+      image.as<float>()[place] = batch->values[3].as<float>()[2 * place];
+      caption.as<float>()[place] = batch->rows[place] == 1 ? -1.0f : 1.0f;
+    }
+    std::map<std::string, Tensor> predictions;
+    predictions["image"] = std::move(image);
+    predictions["caption"] = std::move(caption);
+    ranker.take(predictions);
+  }
+  CHECK(images == kImages);
+  CHECK(captions == kCaptions);
+  // The product is greatest with the last image, and for the second caption with the first one.
+  CHECK(ranker.answers() == std::vector<std::string>{"69 68 67 66 65 64 63 62 61 60",
+                                                     "0 1 2 3 4 5 6 7 8 9",
+                                                     "69 68 67 66 65 64 63 62 61 60"});
 }
 
 // Predictions of captions first, first + 1, ...: rows of one number each.

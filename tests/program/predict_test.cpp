@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -202,6 +203,29 @@ TEST_CASE("predict: the embedding of each caption, of length 1" * doctest::test_
   for (int i = 0; i < 201; ++i) many += "a ";
   check_refusal(run.predict(many), 3,
                 "standard input: line 1: expected at most 200 words, got 201");
+}
+
+TEST_CASE("predict: the images that come first for a caption, as their errors say" *
+          doctest::test_suite("slow")) {
+  const SmallRun run("order_embeddings");
+  const std::string captions = "a small red ball\na cup\n\n",
+                    images = (test::small_captions() / "test_ims.safetensors").string(),
+                    setting = "model.images=" + images;
+  const Json ranked = json_of(run.predict(captions, {"--json", "--set", setting}));
+  REQUIRE(ranked.size() == 3);
+  for (const std::string answer : ranked) {
+    std::istringstream numbers(answer);
+    std::set<int> seen;
+    for (int image = 0; numbers >> image;) {
+      CHECK(image >= 0);
+      CHECK(image < 12);
+      seen.insert(image);
+    }
+    CHECK(seen.size() == 10);  // of twelve
+  }
+  check_refusal(run.predict("a\n", {"--set", "model.images=none.npy"}), 4, "none.npy");
+  const std::string of_others = (test::small_digits() / "t10k-images-idx3-ubyte").string();
+  check_refusal(run.predict("a\n", {"--set", "model.images=" + of_others}), 3, "ubyte");
 }
 
 TEST_CASE("predict: answers to records and to lines of passage and question" *
