@@ -48,7 +48,8 @@ Tensor read_one_tensor(const fs::path& path) {
 }
 
 void expect_features(const Tensor& features, const fs::path& path) {
-  check(features.dtype() == DType::kF32 && features.shape().rank() == 2 && features.shape()[1] >= 1,
+  check(features.dtype() == DType::kF32 && features.shape().rank() == 2 &&
+            features.shape()[0] >= 1 && features.shape()[1] >= 1,
         ErrorKind::kBadInput, "[order_embeddings] {}: expected f32(images, width), got {}",
         path.string(), features.type().text());
   const std::int64_t width = features.shape()[1];

@@ -14,8 +14,8 @@ struct CaptionFileOptions {
 };
 
 // Reads the features of images from a file NAME.npy or NAME.safetensors: one tensor f32 (images,
-// width), whose rows it scales to length 1. Throws Error{kIo} for a file that cannot be read, and
-// Error{kBadInput} for features that are of another type or not finite.
+// width) of one image or more, whose rows it scales to length 1. Throws Error{kIo} for a file that
+// cannot be read, and Error{kBadInput} for features of another form or that are not finite.
 Tensor read_features(const std::filesystem::path& file);
 
 // Reads a folder that has, for each SPLIT of train, dev and test, in it or in its folder `captions`

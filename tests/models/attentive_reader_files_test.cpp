@@ -77,8 +77,9 @@ TEST_CASE("questions: a record that is too long is refused with file and line") 
 
 #ifndef __SANITIZE_ADDRESS__
 
-// A token takes its letters and a byte, each line of a passage none. A text may take twice its
-// bytes while it grows.
+// A token of one letter takes two bytes, a line of a passage none. While the text grows, by
+// doubling, its old and its new place together take at most three times its bytes, which is six a
+// token; two more are for all else.
 TEST_CASE("questions: a passage takes little more memory than its text") {
   constexpr std::int64_t kTokens = 1 << 20;
   std::string text = "u\n\n";

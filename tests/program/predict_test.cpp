@@ -6,6 +6,7 @@
 #include <sstream>
 #include <thread>
 
+#include "frontend/io/safetensors.h"
 #include "models/dependency_parser/data.h"
 #include "tests/program/helpers.h"
 
@@ -205,7 +206,7 @@ TEST_CASE("predict: the embedding of each caption, of length 1" * doctest::test_
                 "standard input: line 1: expected at most 200 words, got 201");
 }
 
-TEST_CASE("predict: the images that come first for a caption, as their errors say" *
+TEST_CASE("predict: ten different images of a file for each caption, or why not" *
           doctest::test_suite("slow")) {
   const SmallRun run("order_embeddings");
   const std::string captions = "a small red ball\na cup\n\n",
@@ -224,6 +225,16 @@ TEST_CASE("predict: the images that come first for a caption, as their errors sa
     CHECK(seen.size() == 10);  // of twelve
   }
   check_refusal(run.predict("a\n", {"--set", "model.images=none.npy"}), 4, "none.npy");
+  const test::TempDir folder;
+  const auto refuse = [&](const Shape& shape, const char* why) {
+    io::TensorFile file;
+    file.tensors.emplace("features", Tensor(DType::kF32, shape));
+    io::write_safetensors(folder / "images.safetensors", file);
+    const std::string other = "model.images=" + (folder / "images.safetensors").string();
+    check_refusal(run.predict("a\n", {"--set", other}), 3, why);
+  };
+  refuse({3, 7}, "expected features of width");
+  refuse({0, 7}, "expected f32(images, width)");
   const std::string of_others = (test::small_digits() / "t10k-images-idx3-ubyte").string();
   check_refusal(run.predict("a\n", {"--set", "model.images=" + of_others}), 3, "ubyte");
 }
