@@ -88,21 +88,36 @@ std::vector<std::string> remarks_of(const Plan& plan, const ReproduceArgs& args)
   return remarks;
 }
 
-// The column's title with the data that its trainings here have: the paper's name of a column says
-// nothing of these.
-std::string headed(const Plan& plan, const ReproduceArgs& args, const study::PaperColumn& column) {
-  const std::string folder = data_of(args, column);
-  if (folder.empty()) return fmt::format("{} [data here: built in]", column.title);
-  // "data/" has no file name of its own.
-  std::string data = (std::filesystem::path(folder) / "").parent_path().filename().string();
+// The source of the training rows of a column's first finished training, its files relative to the
+// folder of data; "" where no training says it.
+std::string recorded_data(const Plan& plan, const study::PaperColumn& column,
+                          const std::string& folder) {
   for (const Trial& trial : plan.trials) {
-    const auto corpus = trial.settings.find("model.corpus");
-    if (trial.run == column.run && corpus != trial.settings.end() && !corpus->second.empty()) {
-      data += ", " + corpus->second;
-      break;
+    if (trial.run != column.run || trial.state != TrialState::kFinished) continue;
+    std::string data = report::read_run(trial.folder).data;
+    const std::string prefix = (std::filesystem::path(folder) / "").string();
+    for (std::size_t at = 0; (at = data.find(prefix, at)) != std::string::npos;) {
+      data.erase(at, prefix.size());
     }
+    if (!data.empty()) return data;
   }
-  return fmt::format("{} [data here: {}]", column.title, data);
+  return "";
+}
+
+// What a column's trainings here have as data, as far as it is known.
+std::string data_text(const Plan& plan, const ReproduceArgs& args,
+                      const study::PaperColumn& column) {
+  const std::string folder = data_of(args, column);
+  if (folder.empty()) return "built in";
+  const std::string recorded = recorded_data(plan, column, folder);
+  if (!recorded.empty()) return recorded;
+  // "data/" has no file name of its own.
+  return (std::filesystem::path(folder) / "").parent_path().filename().string();
+}
+
+// The column's title with its data: the paper's name of a column says nothing of these.
+std::string headed(const Plan& plan, const ReproduceArgs& args, const study::PaperColumn& column) {
+  return fmt::format("{} [data here: {}]", column.title, data_text(plan, args, column));
 }
 
 std::optional<double> printed_number(const std::string& text) {

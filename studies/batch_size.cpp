@@ -134,12 +134,14 @@ Drawing batch_size_drawing(const std::vector<BatchSizeRun>& runs) {
   return drawing;
 }
 
-// What the source says of a norm beside layer norm.
+// What the source says of a norm beside layer norm: PN-V reaches layer norm with statistics of the
+// whole update, and not with smaller ones.
 struct BatchSizeClaim {
   const char *better, *worse;
+  bool equal_at_largest = false;
 };
-constexpr BatchSizeClaim kBatchSizeClaims[] = {{"powernorm", "layernorm"},
-                                               {"layernorm", "batchnorm"}};
+constexpr BatchSizeClaim kBatchSizeClaims[] = {
+    {"powernorm", "layernorm"}, {"layernorm", "batchnorm"}, {"layernorm", "pn_v", true}};
 
 bool is_called(const BatchSizeRun& run, const std::string& norm) {
   return run.norm.substr(0, run.norm.find('{')) == norm;
@@ -164,15 +166,18 @@ struct BatchSizeTask {
 };
 
 void judge_sizes(const BatchSizeTask& task, const std::vector<BatchSizeRun>& runs, Result& result) {
-  for (const auto& [better, worse] : kBatchSizeClaims) {
+  const std::int64_t largest = std::ranges::max(runs, {}, &BatchSizeRun::batch).batch;
+  for (const BatchSizeClaim& claim : kBatchSizeClaims) {
     for (const BatchSizeRun& a : runs) {
       for (const BatchSizeRun& b : runs) {
-        if (!is_called(a, better) || !is_called(b, worse) || a.batch != b.batch) continue;
+        if (!is_called(a, claim.better) || !is_called(b, claim.worse) || a.batch != b.batch) {
+          continue;
+        }
         const SeedValues margins = margins_of(a, b);
         if (margins.empty()) continue;
         judge_margin({fmt::format("{}, m = {}: {} of {} above {}'s", task.name, a.batch,
                                   a.metric_name, a.norm, b.norm),
-                      task.is_of_source, margins},
+                      task.is_of_source, margins, claim.equal_at_largest && a.batch == largest},
                      result);
       }
     }

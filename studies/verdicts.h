@@ -213,11 +213,13 @@ void judge_topics(const std::string& norm, double before, double after, Result& 
 void judge_growth(const std::string& who, const SeedValues& largest, const SeedValues& smallest,
                   Result& result);
 // batch-size: by how much a norm's metric is above another's at one size, one value a seed. It is
-// judged for three seeds of the source's data.
+// judged for three seeds of the source's data. Where the source has both norms equal it is shown
+// and not judged, for no test shows that two means are equal.
 struct MarginNumbers {
   std::string claim;
   bool is_of_source = false;  // IWSLT14, trained to the end
   SeedValues margins;
+  bool are_equal = false;  // according to the source
 };
 void judge_margin(const MarginNumbers& of, Result& result);
 // singular-values: areas under the spectra of a norm less those of the first one, of the same seed.

@@ -204,6 +204,10 @@ void judge_growth(const std::string& who, const SeedValues& largest, const SeedV
 }
 
 void judge_margin(const MarginNumbers& of, Result& result) {
+  if (of.are_equal) {
+    return result.not_judged(of.claim, mean_of(of.margins),
+                             "the source has them equal, which no test shows");
+  }
   if (of.is_of_source) return result.above_zero_over_seeds(of.claim, of.margins);
   result.not_judged(of.claim, mean_of(of.margins), "stated of IWSLT14 trained to the end");
 }

@@ -77,6 +77,10 @@ void take_result(Run& run, const Json& result) {
   }
   run.outcome = Outcome::kFinished;
   run.step = result.at("steps").get<double>();
+  // A run that an earlier version finished does not say it.
+  if (const auto data = result.find("data"); data != result.end()) {
+    run.data = clean_text(data->get<std::string>());
+  }
   run.test["last"] = values_of(result.at("test"));
   if (result.contains("best_test")) run.test["best"] = values_of(result["best_test"]);
   if (result.contains("average_test")) run.test["averaged"] = values_of(result["average_test"]);

@@ -34,6 +34,7 @@ struct Run {
   std::vector<std::pair<double, double>> epochs;  // (step, epochs completed there), increasing
   Outcome outcome = Outcome::kUnfinished;
   std::string message;                 // for a run that diverged
+  std::string data;                    // of a finished run: its training rows' source; "": unknown
   std::map<std::string, Values> test;  // for a finished run, by weights: "last", "best", "averaged"
   double step = 0;                     // the last update in its log
   std::optional<double> seconds, items_per_second;

@@ -25,7 +25,8 @@ Json evaluation_json(const Evaluation& evaluation) {
 }
 
 Json summary_json(const Summary& s) {
-  Json json{{"steps", s.state.step},
+  Json json{{"data", s.data},
+            {"steps", s.state.step},
             {"epochs", s.state.epoch},
             {"stopped_early", !s.stopped_because.empty()},
             {"train_loss", s.train_loss},

@@ -13,8 +13,9 @@ namespace keel::train {
 // {"loss": ..., "error": ..., "rows": ...}: metrics in their units.
 nlohmann::ordered_json evaluation_json(const Evaluation& evaluation);
 
-// {"steps": ..., "epochs": ..., "test": evaluation of the last weights, "best_test": of the weights
-// that were best on the validation set, ..., "total_seconds": ...}
+// {"data": the training rows' source, "steps": ..., "epochs": ..., "test": evaluation of the last
+// weights, "best_test": of the weights that were best on the validation set, ...,
+// "total_seconds": ...}
 nlohmann::ordered_json summary_json(const Summary& summary);
 
 // {"outcome": "finished", ...summary_json}. Throws Error{kIo}.

@@ -18,6 +18,7 @@ namespace keel::train {
 
 struct Summary {
   RunState state;
+  std::string data = {};                   // where the training rows come from, for people
   Evaluation valid, test;                  // of the last weights
   std::optional<Evaluation> best_test;     // of the weights that were best on the validation set
   std::optional<Evaluation> average_test;  // of the average of the last checkpoints

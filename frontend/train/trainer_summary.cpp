@@ -43,6 +43,7 @@ void Trainer::log_summary() {
 Summary Trainer::summarize() {
   ranks_.wait_for_all();  // until the last checkpoint is written, which all read
   summary_.state = state_;
+  summary_.data = train_rows_->source();
   summary_.train_loss = state_.train_loss;
   summary_.seconds = seconds_since(start_);
   spent_.updating = summary_.seconds - spent_.evaluating;

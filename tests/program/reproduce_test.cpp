@@ -64,6 +64,7 @@ TEST_CASE("reproduce: cells are trained once a seed, and the result is written" 
   CHECK(json.at("cells")[1].at("ours")[1] == 100 - error);
 
   const std::string markdown = read_bytes(temp / "out/xu-table4.md");
+  CHECK(holds(markdown, "[data here: train-images-idx3-ubyte"));  // a file in the folder of data
   CHECK(holds(markdown, "| none | 99.14 / "));
   CHECK(holds(markdown, " (2) |"));
   CHECK(holds(markdown, "keel train mnist_cnn --recipe laptop --norm none "));

@@ -18,6 +18,7 @@ TEST_CASE("train: the result as JSON") {
   const Json json = json_of(result);
   CHECK(result.err.empty());
   CHECK(json.at("folder") == (temp / "run").string());
+  CHECK(holds(json.at("data"), "train-images-idx3-ubyte"));
   CHECK(json.at("steps") == 16);
   CHECK(json.at("epochs") == 2);
   CHECK(json.at("stopped_early") == false);

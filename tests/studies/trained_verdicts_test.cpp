@@ -244,6 +244,7 @@ TEST_CASE("studies: what is not judged is measured the way that it says") {
   CHECK(shown([](Result& r) { judge_share_seeds({"word_lm", "pn_v", {1, 1, 1}}, r); }) == 1);
   CHECK(shown([](Result& r) { judge_margin({"x", false, {1, 2, 6}}, r); }) == 3);
   CHECK(shown([](Result& r) { judge_margin({"x", true, {1, 2}}, r); }) == 1.5);
+  CHECK(shown([](Result& r) { judge_margin({"x", true, {1, 1, 4}, true}, r); }) == 2);
   CHECK(shown([](Result& r) { judge_speedup({"draw", "none", "x", {4, 2, 3}}, r); }) == 2);
   CHECK(shown([](Result& r) { judge_speedup({"mnist_mlp", "y", "x", {4, 2, 3}}, r); }) == 2);
   CHECK(shown([](Result& r) { judge_speedup({"mnist_mlp", "none", "x", {4, 2}}, r); }) == 2);

@@ -259,7 +259,7 @@ TEST_CASE("study: batch-size of runs has what they score, by norm and size") {
   const test::TempDir temp;
   Options options{*backend};
   int number = 0;
-  for (const char* norm : {"layernorm", "batchnorm"}) {
+  for (const char* norm : {"layernorm", "batchnorm", "pn_v"}) {
     for (const int batch : {32, 8}) {
       for (const int seed : {1, 2}) {
         const std::string name = fmt::format("{}", ++number);
@@ -269,7 +269,7 @@ TEST_CASE("study: batch-size of runs has what they score, by norm and size") {
   }
   const Result result = run_small("batch-size", options);
   const auto& rows = result.tables.at(0).rows;
-  REQUIRE(rows.size() == 1 + 4);
+  REQUIRE(rows.size() == 1 + 6);
   CHECK(rows[1][0] == "batchnorm");
   CHECK(rows[1][1] == "8");
   CHECK(rows[4][0] == "layernorm");
@@ -282,10 +282,16 @@ TEST_CASE("study: batch-size of runs has what they score, by norm and size") {
     losses.push_back(report::value_in(read, {"valid", "loss", "last", "", false}).value());
   }
   CHECK(std::abs(std::stod(rows[4][3]) - (losses[0] + losses[1]) / 2) < 1e-4);
-  // Both grow, and layer norm is compared with batch norm at two sizes; of digits it is open.
-  CHECK(result.checks.size() == 4);
-  for (const Check& c : result.checks) CHECK_FALSE(c.judged);
-  CHECK(result.drawings.at(0).plot.series.size() == 2);
+  // All three grow, and layer norm is compared with the others at two sizes; of digits it is open.
+  CHECK(result.checks.size() == 3 + 2 * 2);
+  for (const Check& c : result.checks) {
+    CAPTURE(c.claim);
+    CHECK_FALSE(c.judged);
+    const bool is_equal =
+        c.claim.find("m = 32") != std::string::npos && c.claim.find("pn_v") != std::string::npos;
+    CHECK((c.bound == "the source has them equal, which no test shows") == is_equal);
+  }
+  CHECK(result.drawings.at(0).plot.series.size() == 3);
 
   options.runs.push_back(options.runs[0]);
   test::check_refused([&] { run_small("batch-size", options); },

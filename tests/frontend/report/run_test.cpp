@@ -10,9 +10,9 @@ namespace keel::report {
 namespace {
 
 const std::string kFinished =
-    R"({"outcome": "finished", "steps": 20, "test": {"loss": 1, "error": 9,
-"rows": 60}, "best_test": {"loss": null, "error": 8, "rows": 60}, "total_seconds": 7.5,
-"items_per_second": 100})";
+    R"({"outcome": "finished", "data": "RT train, a\u0007", "steps": 20,
+"test": {"loss": 1, "error": 9, "rows": 60}, "best_test": {"loss": null, "error": 8, "rows": 60},
+"total_seconds": 7.5, "items_per_second": 100})";
 
 Run read(const RunFiles& files) {
   const test::TempDir temp;
@@ -32,6 +32,7 @@ TEST_CASE("report run: settings, facts, curves and result") {
   CHECK(run.facts == Settings{{"run.model", "mlp"}, {"run.processor", "a cpu"}});
   CHECK(run.outcome == Outcome::kFinished);
   CHECK(run.step == 20);
+  CHECK(run.data == "RT train, a\uFFFD");
   CHECK(run.seconds == 7.5);
   CHECK(run.items_per_second == 100);
   CHECK(run.test.at("last") == Values{{"loss", 1}, {"error", 9}});
@@ -126,7 +127,8 @@ TEST_CASE("report run: what is missing or broken is named") {
   files = {};
   for (const char* result :
        {"{", "[]", "{}", R"({"outcome": "finished"})", R"({"outcome": "diverged"})",
-        R"({"outcome": "finished", "steps": "x"})"}) {
+        R"({"outcome": "finished", "steps": "x"})",
+        R"({"outcome": "finished", "data": 1, "steps": 1, "test": {}})"}) {
     CAPTURE(std::string(result));
     files.result = result;
     files.write(folder);
