@@ -138,7 +138,7 @@ Drawing batch_size_drawing(const std::vector<BatchSizeRun>& runs) {
 // whole update, and not with smaller ones.
 struct BatchSizeClaim {
   const char *better, *worse;
-  bool equal_at_largest = false;
+  bool equal_at_largest = false;  // there the source has both equal, and the claim is of the rest
 };
 constexpr BatchSizeClaim kBatchSizeClaims[] = {
     {"powernorm", "layernorm"}, {"layernorm", "batchnorm"}, {"layernorm", "pn_v", true}};
