@@ -158,7 +158,8 @@ def by_torch(args, norm, seed, folder):
 
 def by_keel(args, norm, seed, folder):
     run = args.out / f"keel-{norm}-{seed}"
-    options = {"model.task": "files", "model.layers": args.layers, "train.epochs": args.epochs}
+    options = {"model.task": "files", "model.layers": args.layers, "train.epochs": args.epochs,
+               "model.init": "xavier"}
     subprocess.run([args.keel, "train", "text_classifier", "--recipe", "laptop", "--data", folder,
                     "--norm", NORMS[norm], "--seed", str(seed), "--threads", "1", "--quiet",
                     "--out", run, *[word for key, value in options.items()

@@ -78,7 +78,7 @@ void add_score(const train::Evaluation& valid, std::int64_t seed, BatchSizeRun& 
 BatchSizeRun run_with(const Options& options, const ZooRun& run, std::int64_t parts) {
   BatchSizeRun found{.norm = run.norm};
   for (int i = 0; i < seeds_of(options, kBatchSizeSeeds); ++i) {
-    train::Job whole_batches = zoo_job(options, i, run);
+    train::Job whole_batches = zoo_job_of_one_batch(options, i, run);
     const std::int64_t whole = whole_batches.train().batch;
     check(whole >= parts, ErrorKind::kUsage,
           "[batch-size] train.batch: expected at least {}, got {}", parts, whole);

@@ -73,9 +73,12 @@ TrainingCurve curve_of(Backend& backend, const train::Job& job) {
   TrainingCurve curve;
   double sum = 0, plain = 0;
   std::int64_t count = 0;
+  const auto add_plain = [&](const Program& program) {
+    plain += program.scalar(has_plain_loss(program.graph()) ? kPlainLoss : "loss");
+  };
   const auto look = [&](const TrainedStep& s) {
     sum += s.loss;
-    plain += has_plain_loss(s.program.graph()) ? s.program.scalar(kPlainLoss) : s.loss;
+    add_plain(s.program);
     ++count;
     if ((s.step + 1) % every != 0 && s.step + 1 != steps) return;
     const train::Evaluation valid = training.evaluate(task::Split::kValid);
@@ -86,7 +89,7 @@ TrainingCurve curve_of(Backend& backend, const train::Job& job) {
     sum = plain = 0;
     count = 0;
   };
-  training.run({.mark = mark_plain_loss, .look = look});
+  training.run({.mark = mark_plain_loss, .gather = add_plain, .look = look});
   return curve;
 }
 
@@ -105,8 +108,9 @@ SeedValues speedups(const NormCurves& first, const NormCurves& of) {
   return result;
 }
 
-// "0.512 (0.498 to 0.530)": the median and the range over seeds.
+// "0.512 (0.498 to 0.530)": the median and the range over seeds. "-" if one is unknown.
 std::string range_text(const std::vector<double>& values) {
+  if (std::ranges::any_of(values, [](double v) { return std::isnan(v); })) return "-";
   const auto [low, high] = std::ranges::minmax(values);
   return fmt::format("{:.4g} ({:.4g} to {:.4g})", report::median_of(values), low, high);
 }
@@ -115,6 +119,11 @@ std::vector<double> last_of(const NormCurves& curves, double CurvePoint::*what) 
   std::vector<double> values;
   for (const TrainingCurve& curve : curves.seeds) values.push_back(curve.back().*what);
   return values;
+}
+
+LastLosses last_losses(const NormCurves& curves) {
+  return {curves.norm, last_of(curves, &CurvePoint::train_loss),
+          last_of(curves, &CurvePoint::valid_loss)};
 }
 
 Table summary_table(const std::vector<NormCurves>& all, const std::string& metric) {
@@ -130,8 +139,23 @@ Table summary_table(const std::vector<NormCurves>& all, const std::string& metri
   return table;
 }
 
+// The loss of trainings that all curves have.
+double CurvePoint::*train_loss_of(const std::vector<NormCurves>& all) {
+  for (const NormCurves& curves : all) {
+    for (const TrainingCurve& curve : curves.seeds) {
+      for (const CurvePoint& p : curve) {
+        if (std::isnan(p.plain_loss)) return &CurvePoint::train_loss;
+      }
+    }
+  }
+  return &CurvePoint::plain_loss;
+}
+
 Table points_table(const std::vector<NormCurves>& all) {
-  Table table{"every curve; of trainings the loss is unsmoothed",
+  const auto train_loss = train_loss_of(all);
+  const bool is_plain = train_loss == &CurvePoint::plain_loss;
+  Table table{fmt::format("every curve; of trainings the loss is {}",
+                          is_plain ? "unsmoothed" : "that of smoothed labels"),
               {{"step", "epoch", "split", "loss", "metric", "norm", "seed"}}};
   for (const NormCurves& curves : all) {
     for (std::size_t i = 0; i < curves.seeds.size(); ++i) {
@@ -139,7 +163,7 @@ Table points_table(const std::vector<NormCurves>& all) {
         const std::string step = fmt::format("{}", p.step), epoch = fmt::format("{:.3f}", p.epoch),
                           seed = fmt::format("{}", curves.numbers[i]);
         table.rows.push_back(
-            {step, epoch, "train", fmt::format("{:.5g}", p.plain_loss), "", curves.norm, seed});
+            {step, epoch, "train", fmt::format("{:.5g}", p.*train_loss), "", curves.norm, seed});
         table.rows.push_back({step, epoch, "valid", fmt::format("{:.5g}", p.valid_loss),
                               fmt::format("{:.5g}", p.metric), curves.norm, seed});
       }
@@ -189,11 +213,16 @@ Result convergence(const Options& options) {
       options.runs.empty() ? trained_curves(options, all) : curves_of_runs(options, all);
   Result result;
   result.tables = {summary_table(all, task.metric), points_table(all)};
-  result.drawings = {drawing_of(all, "train-loss", &CurvePoint::plain_loss),
+  result.drawings = {drawing_of(all, "train-loss", train_loss_of(all)),
                      drawing_of(all, "valid-loss", &CurvePoint::valid_loss),
                      drawing_of(all, "valid-" + task.metric, &CurvePoint::metric)};
   for (std::size_t i = 1; i < all.size(); ++i) {
     judge_speedup({task.name, all[0].norm, all[i].norm, speedups(all[0], all[i])}, result);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = i + 1; j < all.size(); ++j) {
+      judge_curves({task.name, task.data, last_losses(all[i]), last_losses(all[j])}, result);
+    }
   }
   return result;
 }

@@ -132,7 +132,8 @@ Result covariate_shift(const Options& options) {
   std::map<std::string, std::vector<ShiftNumbers>> numbers;
   for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
     for (int i = 0; i < seeds_of(options, kShiftSeeds); ++i) {
-      const train::Job job = zoo_job(options, i, {task, norm, kShiftSteps, descent_settings(task)});
+      const train::Job job =
+          zoo_job_of_one_batch(options, i, {task, norm, kShiftSteps, descent_settings(task)});
       const ShiftRun run = ShiftWatch(options.backend, job).run();
       const ShiftNumbers& n = numbers[norm].emplace_back(numbers_of(run));
       const std::string seed = fmt::format("{}", options.seed + std::uint64_t(i));

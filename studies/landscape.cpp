@@ -67,8 +67,8 @@ void add_lines(const std::string& norm, const std::string& seed,
 // Without a task, the deep residual network of the miniatures on drawn vectors, with its own rate.
 train::Job landscape_job(const Options& options, const std::string& norm, int i) {
   if (!options.task.empty()) {
-    return zoo_job(options, i,
-                   {options.task, norm, kLandscapeSteps, descent_settings(options.task)});
+    return zoo_job_of_one_batch(
+        options, i, {options.task, norm, kLandscapeSteps, descent_settings(options.task)});
   }
   return vector_job(options, i, {.norm = norm, .steps = kLandscapeSteps}).with(options.settings);
 }

@@ -51,6 +51,14 @@ double value_at(const report::Curve& curve, double step) {
   return found == curve.step.end() ? NAN : curve.value[std::size_t(found - curve.step.begin())];
 }
 
+// Tasks without this setting, and runs from before it, smooth nothing.
+bool smooths_labels(const report::Run& run) {
+  const std::string text = setting(run, "model.label_smoothing");
+  double smoothing = 0;
+  std::from_chars(text.data(), text.data() + text.size(), smoothing);
+  return smoothing > 0;
+}
+
 TrainingCurve curve_of_run(const report::Run& run, const task::MetricInfo& metric) {
   const report::Curve *steps = report::find_curve(run, "step", "loss"),
                       *loss = report::find_curve(run, "valid", "loss"),
@@ -59,6 +67,7 @@ TrainingCurve curve_of_run(const report::Run& run, const task::MetricInfo& metri
         "{}: expected a run with losses and a validation in its log, got none",
         run.folder.string());
   TrainingCurve curve;
+  const bool is_smoothed = smooths_labels(run);
   double before = steps->value.front(), last = 0;
   for (std::size_t i = 0; i < measured->step.size(); ++i) {
     const double step = measured->step[i], value = measured->value[i];
@@ -69,7 +78,7 @@ TrainingCurve curve_of_run(const report::Run& run, const task::MetricInfo& metri
                      .train_loss = before,
                      .valid_loss = value_at(*loss, step),
                      .metric = value,
-                     .plain_loss = before,
+                     .plain_loss = is_smoothed ? NAN : before,
                      .cost = metric.higher_is_better ? -value : value});
     last = step;
   }
@@ -104,7 +113,8 @@ CurvesTask curves_of_runs(const Options& options, std::vector<NormCurves>& all) 
       check(!metrics.empty(), ErrorKind::kUsage, "[convergence] --run: {} has no metric",
             run.model);
       metric = metrics[0];
-      task = {run.model, metric.name};
+      const std::string corpus = setting(run, "model.corpus");
+      task = {run.model, metric.name, corpus.empty() ? run.data : corpus};
     }
     check(run.model == task.name, ErrorKind::kUsage,
           "[convergence] --run: expected runs of one task, got {} and {}", task.name, run.model);

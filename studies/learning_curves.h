@@ -13,7 +13,7 @@ namespace keel::study {
 struct CurvePoint {
   std::int64_t step = 0;  // updates done
   double epoch = 0, train_loss = 0, valid_loss = 0, metric = 0;
-  double plain_loss = 0;  // the training loss without label smoothing
+  double plain_loss = 0;  // the training loss without label smoothing; NaN if unknown
   double cost = 0;        // the metric or its negative: less is better
 };
 using TrainingCurve = std::vector<CurvePoint>;
@@ -24,16 +24,18 @@ struct NormCurves {
   std::vector<std::int64_t> numbers;  // of the seeds
 };
 
-// The task and the metric that all curves have in common.
+// The task, the metric and the data that all curves have in common.
 struct CurvesTask {
   std::string name, metric;
+  std::string data = {};  // of runs: the corpus of translations, else the source of training rows
 };
 
 // Fills `all` with the curves of the runs in the options, read from the logs in their folders. A
 // curve has a point at each validation; its training loss is the mean of those logged since the
-// validation before, with smoothed labels where the run had them. Norms come in the order of the
-// runs. Throws Error{kUsage} unless the runs are of one task and every norm has runs of the same
-// seeds, each once; Error{kBadInput} for a run without a validation.
+// validation before. Where the run smoothed its labels, that loss has them, and no log says what it
+// is without. Norms come in the order of the runs. Throws Error{kUsage} unless the runs are of one
+// task and every norm has runs of the same seeds, each once; Error{kBadInput} for a run without a
+// validation.
 CurvesTask curves_of_runs(const Options& options, std::vector<NormCurves>& all);
 
 }  // namespace keel::study

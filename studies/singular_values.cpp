@@ -111,8 +111,7 @@ void add_run(const Options& options, const std::string& path, std::vector<Spectr
 bool is_of_wmt(const Options& options) {
   return !options.runs.empty() && std::ranges::all_of(options.runs, [&](const std::string& path) {
     const StoredRun run = open_run(options, path);
-    return run.job.task().name() == "translation" &&
-           setting_of(run.job, "model.corpus").starts_with("wmt14");
+    return run.job.task().name() == "translation" && setting_of(run.job, "model.corpus") == "wmt";
   });
 }
 

@@ -50,8 +50,9 @@ class StatisticsWatch {
       run_.lines.push_back(
           {s.step, s.epoch, batch_statistics(values_at(s.program, site_), before_, norm_)});
     };
-    training_.run({[this](Graph& g) { mark_site(g); },
-                   [this](std::int64_t, const task::Batch&) { read_before(); }, look});
+    training_.run({.mark = [this](Graph& g) { mark_site(g); },
+                   .expect = [this](std::int64_t, const task::Batch&) { read_before(); },
+                   .look = look});
     return std::move(run_);
   }
 
@@ -188,12 +189,18 @@ Drawing statistics_drawing(const std::vector<StatisticsRun>& runs, const Statist
   return drawing;
 }
 
-// Of every seed, after the first third of the steps; empty if the study did not run it.
+// Of every seed, after the first third of the steps; empty if the study did not run it. Of a norm
+// that ran with several options they are those of the first.
 FigureSeeds seeds_of_run(const std::vector<StatisticsRun>& runs, const std::string& task,
                          const std::string& norm, StatisticsField field) {
+  const auto is_called = [&](const StatisticsRun& run) {
+    return run.norm.substr(0, run.norm.find('{')) == norm;
+  };
+  const auto first = std::ranges::find_if(runs, is_called);
   FigureSeeds seeds;
   for (const StatisticsRun& run : runs) {
-    if (run.task == task && run.norm == norm) seeds.push_back(settled(run, field));
+    if (first != runs.end() && run.task == task && run.norm == first->norm)
+      seeds.push_back(settled(run, field));
   }
   return seeds;
 }

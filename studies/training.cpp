@@ -29,6 +29,9 @@ Training::Training(Backend& backend, const train::Job& job, RowOrder order)
       variables_(backend, std::uint64_t(job.train().seed)),
       feeder_(job.network()),
       evaluator_(backend, variables_, job) {
+  check(order == RowOrder::kEpochs || job.train().accumulate == 1, ErrorKind::kUsage,
+        "train.accumulate: expected 1 where rows do not come in epochs, got {}",
+        job.train().accumulate);
   initialize();
 }
 
@@ -60,43 +63,88 @@ std::vector<std::int64_t> Training::rows_of(std::int64_t step) const {
   return rows;
 }
 
-// Steps are asked for in their order, or from the first one again.
-const task::Batch& Training::batch_of(std::int64_t step) {
-  if (order_ != RowOrder::kEpochs) return train_->pick(rows_of(step));
+std::int64_t Training::updates() const {
+  const std::int64_t accumulate = job_.train().accumulate;
+  return (train_->steps(epoch_) + accumulate - 1) / accumulate;
+}
+
+void Training::go_to(std::int64_t step) {
   if (step == 0) epoch_ = 0, epoch_begin_ = 0;
-  if (step == epoch_begin_ + train_->steps(epoch_)) ++epoch_, epoch_begin_ = step;
-  return train_->at(epoch_, step - epoch_begin_);
+  if (step == epoch_begin_ + updates()) ++epoch_, epoch_begin_ = step;
+}
+
+Training::Gathered Training::gathered(std::int64_t step) {
+  if (order_ != RowOrder::kEpochs) return {};
+  go_to(step);
+  const std::int64_t accumulate = job_.train().accumulate,
+                     first = (step - epoch_begin_) * accumulate;
+  Gathered update{.batches = std::min(accumulate, train_->steps(epoch_) - first)};
+  for (std::int64_t i = 0; i < update.batches; ++i) {
+    update.items += train_->items(epoch_, first + i);
+  }
+  return update;
+}
+
+const task::Batch& Training::batch_of(std::int64_t step, std::int64_t i) {
+  if (order_ != RowOrder::kEpochs) return train_->pick(rows_of(step));
+  go_to(step);
+  return train_->at(epoch_, (step - epoch_begin_) * job_.train().accumulate + i);
 }
 
 double Training::rate(std::int64_t step) const {
   return job_.train().rate(step, job_.train().max_steps);
 }
 
+double Training::gather(ProgramCache& programs, const Gathered& update,
+                        const StepObserver& observer, train::StepPoint& point) {
+  double loss = 0;
+  for (std::int64_t i = 0; i < update.batches - 1; ++i) {
+    const task::Batch& batch = batch_of(point.step, i);
+    Program& program = programs.at(batch.sizes);
+    feeder_.feed(program, batch, point);
+    program.run();
+    observer.gather(program);
+    loss += program.scalar("loss");
+    point.first_row += batch.sizes[0];
+  }
+  return loss;
+}
+
 void Training::run(const StepObserver& observer) {
   Arena arena(backend_);
-  const auto build = [&](const task::Sizes& sizes) {
-    Graph graph = train::build_step(job_, sizes);
+  const auto marked = [&observer](Graph graph) {
     observer.mark(graph);
     return graph;
   };
-  ProgramCache programs(backend_, variables_, build, {.guard = "grad_norm", .arena = &arena});
+  ProgramCache steps(
+      backend_, variables_,
+      [&](const task::Sizes& sizes) { return marked(train::build_step(job_, sizes)); },
+      {.guard = "grad_norm", .arena = &arena});
+  ProgramCache gathers(
+      backend_, variables_,
+      [&](const task::Sizes& sizes) { return marked(train::build_accumulate(job_, sizes)); },
+      {.arena = &arena});
   for (std::int64_t step = 0; step < job_.train().max_steps; ++step) {
-    const task::Batch& batch = batch_of(step);
-    Program& program = programs.at(batch.sizes);
+    const Gathered update = gathered(step);
+    train::StepPoint point{.step = step, .items = update.items, .rate = rate(step)};
+    const double gathered_loss = gather(gathers, update, observer, point);
+    const task::Batch& batch = batch_of(step, update.batches - 1);
+    Program& program = steps.at(batch.sizes);
     observer.expect(step, batch);
-    feeder_.feed(program, batch, {.step = step, .rate = rate(step)});
+    feeder_.feed(program, batch, point);
     program.run();
-    record(program, step);
-    const double part = double(step - epoch_begin_ + 1) / double(train_->steps(epoch_));
+    record(program, step, gathered_loss + program.scalar("loss"));
+    const double part = double(step - epoch_begin_ + 1) / double(updates());
     observer.look({program, batch, step, double(epoch_) + part, traces_.at("loss").back()});
   }
 }
 
-void Training::record(const Program& program, std::int64_t step) {
+void Training::record(const Program& program, std::int64_t step, double loss) {
   for (const auto& [name, value] : program.graph().outputs()) {
     if (program.graph().shape(value).rank() == 0) traces_[name].push_back(program.scalar(name));
   }
-  const double loss = traces_.at("loss").back(), norm = traces_.at("grad_norm").back();
+  traces_.at("loss").back() = loss;
+  const double norm = traces_.at("grad_norm").back();
   check(std::isfinite(loss) && std::isfinite(norm), ErrorKind::kDiverged,
         "[{}] step {}: loss {}, gradient norm {}", job_.task().name(), step, loss, norm);
 }

@@ -155,6 +155,21 @@ struct SpeedupNumbers {
 // The claim is that speedups are above 1. It is judged over three seeds of what the source states:
 // `none` beside layernorm on a task of Ba, Kiros, Hinton 2016, and beside any norm on mnist_mlp.
 void judge_speedup(const SpeedupNumbers& of, Result& result);
+// convergence: the losses after the last update of two norms, of training and of validation, one a
+// seed. Claims of Xu et al. 2019, figures 1 to 3: layernorm has a lower training loss than
+// layernorm_simple and a higher loss of validation; detachnorm has both higher than
+// layernorm_simple; adanorm has a higher training loss than layernorm and a lower loss of
+// validation. They are judged over three seeds of what the figures show.
+struct LastLosses {
+  std::string norm;
+  SeedValues train, valid;
+};
+struct CurvePair {
+  std::string task;
+  std::string data;  // what the task was trained on, to the end; empty for a training cut short
+  LastLosses a, b;
+};
+void judge_curves(const CurvePair& of, Result& result);
 
 // covariate-shift: medians over steps and layers, and the mean of the last losses.
 struct ShiftNumbers {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 
 #include "frontend/report/spread.h"
 #include "studies/summary.h"
@@ -29,6 +30,22 @@ double updates_until(std::span<const CostPoint> curve, double cost) {
   }
   return INFINITY;
 }
+
+// What a figure of Xu et al. 2019 shows of two norms' losses, and on which data. Figure 3 has the
+// Penn Treebank, too, which no run names.
+struct CurveClaim {
+  std::string_view higher, lower;
+  bool of_valid;
+  const char* shown;
+  std::array<std::string_view, 2> data;  // as runs name them
+};
+constexpr CurveClaim kCurveClaims[] = {
+    {"layernorm_simple", "layernorm", false, "IWSLT15 and enwik8", {"iwslt15", "enwik8"}},
+    {"layernorm", "layernorm_simple", true, "IWSLT15 and enwik8", {"iwslt15", "enwik8"}},
+    {"detachnorm", "layernorm_simple", false, "IWSLT14 and IWSLT15", {"iwslt14", "iwslt15"}},
+    {"detachnorm", "layernorm_simple", true, "IWSLT14 and IWSLT15", {"iwslt14", "iwslt15"}},
+    {"adanorm", "layernorm", false, "IWSLT14 and IWSLT15", {"iwslt14", "iwslt15"}},
+    {"layernorm", "adanorm", true, "IWSLT14 and IWSLT15", {"iwslt14", "iwslt15"}}};
 
 // The largest |a - b| of a seed.
 double farthest(const SeedValues& a, const SeedValues& b) {
@@ -106,6 +123,27 @@ void judge_speedup(const SpeedupNumbers& of, Result& result) {
   if (of.first == "none" && is_stated) return result.above_zero_over_seeds(claim, gains);
   result.not_judged(claim, mean_of(gains),
                     "stated of none beside layernorm on the tasks of Ba et al. 2016");
+}
+
+void judge_curves(const CurvePair& of, Result& result) {
+  const auto name = [](const LastLosses& l) { return l.norm.substr(0, l.norm.find('{')); };
+  for (const CurveClaim& claim : kCurveClaims) {
+    const bool is_turned = name(of.b) == claim.higher;
+    const LastLosses &higher = is_turned ? of.b : of.a, &lower = is_turned ? of.a : of.b;
+    if (name(higher) != claim.higher || name(lower) != claim.lower) continue;
+    const auto losses = claim.of_valid ? &LastLosses::valid : &LastLosses::train;
+    const SeedValues gaps = differences(higher.*losses, lower.*losses);
+    const std::string text =
+        fmt::format("{}: last {} loss of {} - {}'s", of.task, claim.of_valid ? "valid" : "train",
+                    higher.norm, lower.norm);
+    const bool is_of_source = std::ranges::any_of(
+        claim.data, [&](std::string_view name) { return of.data.find(name) != std::string::npos; });
+    if (is_of_source) {
+      result.above_zero_over_seeds(text, gaps);
+    } else {
+      result.not_judged(text, mean_of(gaps), std::string("stated of runs on ") + claim.shown);
+    }
+  }
 }
 
 void judge_shift(const std::string& task, ShiftSeeds none, ShiftSeeds batch, Result& result) {

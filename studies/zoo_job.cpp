@@ -56,9 +56,15 @@ train::Job zoo_job(const Options& options, int i, const ZooRun& run) {
   config.set("train.max_steps", std::to_string(options.steps > 0 ? options.steps : run.steps));
   for (const auto& [key, value] : options.settings) config.set(key, value);
   config.validate();
-  check(config.train().accumulate == 1, ErrorKind::kUsage,
-        "train.accumulate: expected 1 in a study, got {}", config.train().accumulate);
   return train::Job(std::move(config));
+}
+
+train::Job zoo_job_of_one_batch(const Options& options, int i, const ZooRun& run) {
+  train::Job job = zoo_job(options, i, run);
+  check(job.train().accumulate == 1, ErrorKind::kUsage,
+        "train.accumulate: expected 1, because this study takes an update as one batch, got {}",
+        job.train().accumulate);
+  return job;
 }
 
 }  // namespace keel::study

@@ -39,5 +39,8 @@ std::string setting_of(const train::Job& job, const std::string& key);
 // The run with the i-th seed, counted from the first, for weights, batches and drawn data; the
 // options' settings are applied last. The network has what it takes from the data.
 train::Job zoo_job(const Options& options, int i, const ZooRun& run);
+// The same for studies that differentiate the batch of an update themselves, or cut it up: throws
+// Error{kUsage} if an update has several.
+train::Job zoo_job_of_one_batch(const Options& options, int i, const ZooRun& run);
 
 }  // namespace keel::study

@@ -5,6 +5,7 @@
 
 #include "backends/backends.h"
 #include "frontend/report/run.h"
+#include "tests/studies/short_run.h"
 #include "tests/support/checks.h"
 #include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
@@ -46,6 +47,45 @@ TEST_CASE("study: convergence reads the curves of runs, whose seeds must be the 
   CHECK_THROWS_AS(find_study("convergence").run(options), Error);
   options.runs.push_back(options.runs.front());
   CHECK_THROWS_AS(find_study("convergence").run(options), Error);
+}
+
+// Without label smoothing both losses are the same: of all three batches of each update.
+TEST_CASE("study: convergence adds up the losses of an update's batches") {
+  const auto backend = make_backend("reference");
+  Options options{*backend, 1, 1, 2};
+  options.task = "mnist_mlp";
+  options.data = test::small_digits().string();
+  options.norms = {"none", "batchnorm"};
+  options.settings = {{"model.hidden", "8"},
+                      {"data.train_rows", "0"},
+                      {"train.batch", "8"},
+                      {"train.accumulate", "3"}};
+  const Result result = find_study("convergence").run(options);
+  const auto& rows = result.tables.at(0).rows;
+  REQUIRE(rows.size() == 3);
+  for (std::size_t i = 1; i < rows.size(); ++i) CHECK(rows[i][1] == rows[i][2]);
+}
+
+// A log has the loss of smoothed labels alone; a training has the other, too.
+TEST_CASE("study: convergence says that a run with smoothed labels has no unsmoothed loss") {
+  const auto backend = make_backend(default_backend());
+  const test::TempDir temp;
+  const test::Settings settings{"model.label_smoothing=0.1", "train.max_steps=2",
+                                "train.eval_every=1u", "train.log_every=1"};
+  test::train_in(temp / "run", test::small_job(settings, "translation"));
+  Options options{*backend};
+  options.runs = {test::step_file(temp / "run", 2).string()};
+  const Result of_run = find_study("convergence").run(options);
+  CHECK(of_run.tables.at(0).rows.at(1)[2] == "-");
+  CHECK(of_run.tables.at(1).title ==
+        "every curve; of trainings the loss is that of smoothed labels");
+  CHECK(std::stod(of_run.tables[1].rows.at(1)[3]) > 0);
+
+  Options here = on_small_pairs(*backend);
+  here.norms = {"layernorm"};
+  const Result trained = find_study("convergence").run(here);
+  const auto& row = trained.tables.at(0).rows.at(1);
+  CHECK(std::stod(row[2]) < std::stod(row[1]));  // the recipe smooths labels
 }
 
 }  // namespace

@@ -4,12 +4,37 @@
 #include <string>
 
 #include "studies/study.h"
+#include "tests/support/small_run.h"
 
 namespace keel::study {
 
 // Trainings are cut to three steps.
 inline Result run(const std::string& name, Backend& backend, std::uint64_t seed = 0) {
   return find_study(name).run({backend, seed, 1, 3});
+}
+
+// Six updates.
+inline Options on_small_digits(Backend& backend) {
+  Options options{backend, 0, 1, 6};
+  options.task = "mnist_mlp";
+  options.data = test::small_digits().string();
+  options.settings = {{"train.batch", "32"}, {"model.hidden", "8"}};
+  return options;
+}
+
+inline Result run_small(const std::string& name, const Options& options) {
+  return find_study(name).run(options);
+}
+
+// A translation in miniature.
+inline Options on_small_pairs(Backend& backend) {
+  Options options{backend, 0, 1, 3};
+  options.task = "translation";
+  options.data = test::small_pairs().string();
+  options.settings = {{"model.layers", "1"},       {"model.width", "8"},   {"model.heads", "2"},
+                      {"model.feed_forward", "8"}, {"model.longest", "3"}, {"model.beam", "1"},
+                      {"train.batch", "128"}};
+  return options;
 }
 
 }  // namespace keel::study

@@ -213,6 +213,15 @@ VerdictCase speedup_case() {
                                           }}});
 }
 
+VerdictCase curve_case() {
+  using N = CurvePair;
+  const LastLosses simple{"layernorm_simple", {1.2, 1.3, 1.25}, {2.0, 2.1, 2.05}},
+      full{"layernorm{eps=1e-5}", {1.1, 1.15, 1.12}, {2.2, 2.25, 2.3}};
+  return verdict_case<N>("convergence", {"translation", "iwslt15", full, simple}, judge_curves,
+                         {{"last train loss of layernorm_simple", [](N& n) { n.b.train[1] = 1; }},
+                          {"last valid loss of layernorm", [](N& n) { n.a.valid[1] = 2; }}});
+}
+
 VerdictCase area_case() {
   using N = AreaNumbers;
   return verdict_case<N>("singular-values", {"area of a - b's", true, {0.1, 0.1, 0.1}}, judge_areas,
@@ -262,6 +271,25 @@ TEST_CASE("studies: what is not judged is measured the way that it says") {
   }
 }
 
+// Detached statistics are worse by both losses; of other norms the source says nothing.
+TEST_CASE("studies: curves are judged of runs on the data that a figure shows") {
+  const auto judged = [](const std::string& data, const std::string& a, const std::string& b,
+                         std::size_t seeds = 3) {
+    const LastLosses high{a, SeedValues(seeds, 3), SeedValues(seeds, 3)},
+        low{b, SeedValues(seeds, 2), SeedValues(seeds, 2)};
+    Result result;
+    judge_curves({"translation", data, low, high}, result);
+    return std::pair(result.checks.size(), std::ranges::count_if(result.checks, &Check::judged));
+  };
+  CHECK(judged("iwslt14", "detachnorm", "layernorm_simple") == std::pair(std::size_t{2}, 2L));
+  CHECK(judged("iwslt14", "detachnorm", "layernorm_simple", 2) == std::pair(std::size_t{2}, 0L));
+  CHECK(judged("multi30k", "detachnorm", "layernorm_simple") == std::pair(std::size_t{2}, 0L));
+  CHECK(judged("", "adanorm{k=0.1}", "layernorm") == std::pair(std::size_t{2}, 0L));
+  CHECK(judged("iwslt14", "layernorm", "layernorm_simple") == std::pair(std::size_t{2}, 0L));
+  CHECK(judged("DIR/enwik8", "layernorm", "layernorm_simple") == std::pair(std::size_t{2}, 2L));
+  CHECK(judged("iwslt14", "powernorm", "layernorm") == std::pair(std::size_t{0}, 0L));
+}
+
 TEST_CASE("studies: means of fewer seeds than the source has are not judged") {
   SentenceNumbers numbers = good_sentences();
   for (auto& [label, loss] : numbers.loss) loss.resize(2);
@@ -294,9 +322,10 @@ TEST_CASE("studies: outliers are the 99th percentile by the median") {
 std::vector<VerdictCase> trained_verdict_cases() {
   using Topics = std::pair<double, double>;
   std::vector<VerdictCase> cases{
-      batch_case(),   detached_case(),   sentence_case(),  shift_case(),          noise_case(),
-      outlier_case(), distance_case(),   quadratic_case(), task_landscape_case(), landscape_case(),
-      share_case(),   seed_share_case(), margin_case(),    speedup_case(),        area_case()};
+      batch_case(),          detached_case(),  sentence_case(), shift_case(),
+      noise_case(),          outlier_case(),   distance_case(), quadratic_case(),
+      task_landscape_case(), landscape_case(), share_case(),    seed_share_case(),
+      margin_case(),         speedup_case(),   curve_case(),    area_case()};
   cases.push_back(verdict_case<Topics>(
       "transfer", {50, 50.1},
       [](const Topics& t, Result& r) { judge_topics("none", t.first, t.second, r); },

@@ -10,7 +10,6 @@
 
 #include "backends/backends.h"
 #include "frontend/report/figures.h"
-#include "studies/singular_values.h"
 #include "studies/zoo_job.h"
 #include "tests/studies/short_run.h"
 #include "tests/support/checks.h"
@@ -53,29 +52,6 @@ TEST_CASE("study: figure7 counts every feature of every norm once") {
   }
   CHECK(result.tables[1].rows.size() == 1 + 5 * 64);
   CHECK_FALSE(check_of(result, "pn_v + ls: share of features with |gain| <= psi").judged);
-}
-
-Options on_small_digits(Backend& backend) {
-  Options options{backend, 0, 1, 6};
-  options.task = "mnist_mlp";
-  options.data = test::small_digits().string();
-  options.settings = {{"train.batch", "32"}, {"model.hidden", "8"}};
-  return options;
-}
-
-Result run_small(const std::string& name, const Options& options) {
-  return find_study(name).run(options);
-}
-
-// A translation in miniature.
-Options on_small_pairs(Backend& backend) {
-  Options options{backend, 0, 1, 3};
-  options.task = "translation";
-  options.data = test::small_pairs().string();
-  options.settings = {{"model.layers", "1"},       {"model.width", "8"},   {"model.heads", "2"},
-                      {"model.feed_forward", "8"}, {"model.longest", "3"}, {"model.beam", "1"},
-                      {"train.batch", "128"}};
-  return options;
 }
 
 // A drawn histogram counts the ratios of its site's features in the bins around series.x. The table
@@ -180,54 +156,6 @@ TEST_CASE("study: figure7 of three runs judges PN-V of a translation, and shows 
       check_of(result, "translation, batchnorm: share of features with |gain| <= psi").judged);
 }
 
-TEST_CASE("study: singular-values of runs takes those of a norm as its seeds, and no seed twice") {
-  const auto backend = make_backend(default_backend());
-  const test::TempDir temp;
-  Options options{*backend};
-  for (const char* norm : {"layernorm", "powernorm"}) {
-    for (int seed = 1; seed <= 2; ++seed) {
-      const std::filesystem::path folder = temp / fmt::format("{}{}", norm, seed);
-      test::train_in(folder,
-                     test::small_job({fmt::format("model.norm={}", norm),
-                                      fmt::format("train.seed={}", seed), "train.max_steps=1"},
-                                     "translation"));
-      options.runs.push_back(test::step_file(folder, 1));
-    }
-  }
-  const Result result = run_small("singular-values", options);
-  REQUIRE(result.tables.at(0).rows.size() == 3);
-  CHECK(result.tables[0].rows[2][0] == "powernorm of translation");
-  CHECK(result.tables[0].rows[2][4] == "2");
-  REQUIRE(result.checks.size() == 1);
-  CHECK(result.checks[0].claim == "area of powernorm of translation - layernorm of translation's");
-  CHECK_FALSE(result.checks[0].judged);  // these are no runs on WMT14
-  options.runs.push_back(options.runs.front());
-  CHECK_THROWS_AS(run_small("singular-values", options), Error);
-}
-
-TEST_CASE("study: singular-values of the table of a translation, padding and fillers left out") {
-  const auto backend = make_backend(default_backend());
-  Options options = on_small_pairs(*backend);
-  const Result result = run_small("singular-values", options);
-  REQUIRE(result.tables.at(0).rows.size() == 3);
-  CHECK(result.tables[0].rows[1][1] == "target/table");
-  REQUIRE(result.tables.at(1).rows.size() == 1 + 2 * 8);
-  CHECK(result.tables[1].rows[1][1] == "1");
-  for (const Check& c : result.checks) CHECK_FALSE(c.judged);
-  options.settings.push_back({"model.embeddings", "target"});
-  options.norms = {"layernorm"};
-  CHECK(run_small("singular-values", options).tables[0].rows[1][1] == "source/table");
-  options.site = "target/table";
-  CHECK(run_small("singular-values", options).tables[0].rows[1][1] == "target/table");
-  options.site = "encoder1";
-  test::check_refused(
-      [&] { run_small("singular-values", options); },
-      "[singular-values] --site: expected a table such as source/table, got encoder1");
-  const Options digits = on_small_digits(*backend);
-  test::check_refused([&] { run_small("singular-values", digits); },
-                      "[singular-values] --task: mnist_mlp has no embeddings");
-}
-
 TEST_CASE("study: batch-size gathers one update from eight batches, four, two and one") {
   const auto backend = make_backend(default_backend());
   Options options = on_small_digits(*backend);
@@ -303,20 +231,6 @@ TEST_CASE("study: batch-size of runs has what they score, by norm and size") {
       "[batch-size] --run: expected one train.batch * train.accumulate, got 16, 32");
 }
 
-TEST_CASE("singular values: by hand") {
-  // diag(3, 4) in rows that are turned, a row that is left out, and one of zeros.
-  const Tensor table = Tensor::of<double>({4, 2}, {3, 0, 100, 100, 0, -4, 0, 0});
-  const std::vector<double> values = singular_values_of(table, {true, false, true, true});
-  REQUIRE(values.size() == 2);
-  CHECK(values[0] == doctest::Approx(4));
-  CHECK(values[1] == doctest::Approx(3));
-  const SpectrumSummary summary = summary_of(values);
-  CHECK(summary.area == doctest::Approx(7.0 / 8));
-  const double p = 4.0 / 7, q = 3.0 / 7;
-  CHECK(summary.effective_rank == doctest::Approx(std::pow(p, -p) * std::pow(q, -q)));
-  CHECK(summary_of({2, 0}).effective_rank == doctest::Approx(1));
-}
-
 TEST_CASE("study: landscape has ten steps along the gradient of every fifth update" *
           doctest::test_suite("slow")) {
   const auto backend = make_backend(default_backend());
@@ -370,6 +284,23 @@ TEST_CASE("study: statistics of every step, without a mean where the norm has no
   CHECK(lines[12][1] == "pn_v");
   CHECK(lines[12][4].empty());
   CHECK(result.drawings.size() == 4);
+}
+
+TEST_CASE("study: statistics compares text with images by the first options of a norm" *
+          doctest::test_suite("slow")) {
+  const auto backend = make_backend(default_backend());
+  Options options{*backend, 0, 1, 3};
+  options.norms = {"batchnorm{keep=0.95}", "batchnorm"};
+  const Result both = run_small("statistics", options);
+  options.norms.pop_back();
+  const Result first = run_small("statistics", options);
+  REQUIRE(first.checks.size() == 6);
+  REQUIRE(both.checks.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CAPTURE(first.checks[i].claim);
+    CHECK_FALSE(first.checks[i].judged);  // of one seed
+    CHECK(both.checks[i].measured == first.checks[i].measured);
+  }
 }
 
 }  // namespace

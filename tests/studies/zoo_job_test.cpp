@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "backends/backends.h"
+#include "frontend/train/step_runner.h"
 #include "studies/batch_statistics.h"
 #include "studies/gradient_probe.h"
 #include "studies/lab.h"
@@ -73,11 +74,69 @@ TEST_CASE("zoo training: options decide, and what no study can do is refused") {
   options.norms = {"adanorm"};
   CHECK(norms_of(options, {"none"}) == options.norms);
   options.settings.push_back({"train.accumulate", "2"});
+  CHECK(zoo_job(options, 0, {"mnist_mlp", "none", 7}).train().accumulate == 2);
   test::check_refused(
       [&] {
-        zoo_job(options, 0, {"mnist_mlp", "none", 7});
+        zoo_job_of_one_batch(options, 0, {"mnist_mlp", "none", 7});
       },
-      "train.accumulate: expected 1 in a study, got 2");
+      "train.accumulate: expected 1, because this study takes an update as one batch, got 2");
+  const train::Job gathered = zoo_job(options, 0, {"mnist_mlp", "none", 7});
+  test::check_refused([&] { Training(*backend, gathered, RowOrder::kDrawn); },
+                      "train.accumulate: expected 1 where rows do not come in epochs, got 2");
+}
+
+// The losses of the first updates of `keel train`.
+std::vector<double> losses_of_runner(Backend& backend, const train::Job& job) {
+  const auto stream =
+      job.splits().stream(task::Split::kTrain,
+                          {.batch = job.train().batch, .shuffle = std::uint64_t(job.train().seed)});
+  Variables variables(backend, std::uint64_t(job.train().seed));
+  train::StepRunner steps(backend, variables, job, *stream);
+  steps.initialize();
+  std::vector<double> losses;
+  train::StepPlace place;
+  for (; place.step < job.train().max_steps; ++place.step) {
+    steps.start(place);
+    losses.push_back(steps.next(true)->loss);
+    place.batch += steps.micro_batches(place);
+    if (place.batch < stream->steps(std::uint32_t(place.epoch))) continue;
+    ++place.epoch;
+    place.batch = 0;
+  }
+  return losses;
+}
+
+// 275 rows make 34 batches of 8 in an epoch: 11 updates of three and one of a single batch.
+TEST_CASE("zoo training: updates of several batches are those of keel train") {
+  const auto backend = make_backend("reference");
+  Options options = small_options(*backend, "mnist_mlp", 14);
+  for (const auto& [key, value] : {std::pair{"train.batch", "8"}, {"train.accumulate", "3"}}) {
+    options.settings.push_back({key, value});
+  }
+  for (const char* norm : {"none", "batchnorm", "powernorm{warmup=5}"}) {
+    CAPTURE(std::string(norm));
+    const train::Job job = small_job(options, norm);
+    Training training(*backend, job);
+    std::vector<double> losses;
+    double sum = 0;
+    int batches = 0;
+    const auto gather = [&](const Program& program) {
+      sum += program.scalar("loss");
+      ++batches;
+    };
+    const auto expect = [&](std::int64_t step, const task::Batch&) {
+      CHECK(batches == (step == 11 ? 0 : 2));
+    };
+    const auto look = [&](const TrainedStep& s) {
+      CHECK(s.loss == sum + s.program.scalar("loss"));
+      CHECK(s.epoch == doctest::Approx(double(s.step + 1) / 12));
+      losses.push_back(s.loss);
+      sum = 0;
+      batches = 0;
+    };
+    training.run({.gather = gather, .expect = expect, .look = look});
+    CHECK(losses == losses_of_runner(*backend, job));
+  }
 }
 
 TEST_CASE("gradient probe: the slope at the weights of a training is its step's, and falls") {
