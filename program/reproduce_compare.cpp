@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "frontend/report/figures.h"
 #include "program/reproduce_choice.h"
@@ -88,20 +89,21 @@ std::vector<std::string> remarks_of(const Plan& plan, const ReproduceArgs& args)
   return remarks;
 }
 
-// The source of the training rows of a column's first finished training, its files relative to the
+// The source of the training rows of a column's finished trainings, its files relative to the
 // folder of data; "" where no training says it.
 std::string recorded_data(const Plan& plan, const study::PaperColumn& column,
                           const std::string& folder) {
+  const std::string prefix = (std::filesystem::path(folder) / "").string();
+  std::set<std::string> texts;
   for (const Trial& trial : plan.trials) {
     if (trial.run != column.run || trial.state != TrialState::kFinished) continue;
     std::string data = report::read_run(trial.folder).data;
-    const std::string prefix = (std::filesystem::path(folder) / "").string();
     for (std::size_t at = 0; (at = data.find(prefix, at)) != std::string::npos;) {
       data.erase(at, prefix.size());
     }
-    if (!data.empty()) return data;
+    if (!data.empty()) texts.insert(data);
   }
-  return "";
+  return texts.empty() ? "" : report::merged_text(texts);
 }
 
 // What a column's trainings here have as data, as far as it is known.

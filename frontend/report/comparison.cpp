@@ -1,6 +1,11 @@
 #include "frontend/report/comparison.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
 
 #include "frontend/report/spread.h"
 #include "frontend/train/progress.h"
@@ -16,6 +21,26 @@ std::string ours_text(const ComparedCell& cell, int digits, const std::string& s
 }
 
 }  // namespace
+
+std::string merged_text(const std::set<std::string>& texts) {
+  const std::string &first = *texts.begin(), &last = *texts.rbegin();
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  // All begin with what the least and the greatest of them share. Words and numbers stay whole.
+  auto begin = std::size_t(std::ranges::mismatch(first, last).in1 - first.begin());
+  while (begin > 0 && is_word(first[begin - 1])) --begin;
+  std::size_t end = first.size() - begin;
+  for (const std::string& text : texts) {
+    const std::size_t most = std::min(end, text.size() - begin);
+    for (end = 0; end < most && text.rbegin()[long(end)] == first.rbegin()[long(end)];) ++end;
+  }
+  while (end > 0 && is_word(first[first.size() - end])) --end;
+  std::vector<std::string> own;
+  for (const std::string& text : texts) {
+    own.push_back(text.substr(begin, text.size() - begin - end));
+  }
+  return fmt::format("{}{}{}", first.substr(0, begin), fmt::join(own, ", "),
+                     first.substr(first.size() - end));
+}
 
 Rows compared_rows(const Comparison& comparison, const std::string& sign) {
   Rows rows{{"norm"}};

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "frontend/report/charts.h"
@@ -46,6 +47,10 @@ struct Comparison {
 Rows compared_rows(const Comparison& comparison, const std::string& sign = "+-");
 // A row for each cell, with epochs, time and note.
 Rows cell_rows(const Comparison& comparison, const std::string& sign = "+-");
+
+// Texts as one, which has once what all begin and end with: "rows (split 1, 2)" of "rows (split 1)"
+// and "rows (split 2)". There must be at least one.
+std::string merged_text(const std::set<std::string>& texts);
 
 // The name of a chart's file; it begins with `stem`, like the others: "ba-figure6-nll4.svg".
 std::string chart_file(const std::string& stem, const Chart& chart);

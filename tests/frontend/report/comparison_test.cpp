@@ -132,5 +132,15 @@ TEST_CASE("report remaining: epochs and time as metrics.jsonl has them") {
   CHECK(work_of(temp / "none", "rt", {.epochs = 10, .most_updates = 400}).total == 400);
 }
 
+TEST_CASE("report: texts as one keep whole what each has of its own") {
+  CHECK(merged_text({"rows (split 1)"}) == "rows (split 1)");
+  CHECK(merged_text({"rows (split 1)", "rows (split 2)", "rows (split 3)"}) ==
+        "rows (split 1, 2, 3)");
+  CHECK(merged_text({"rows (split 1)", "rows (split 10)"}) == "rows (split 1, 10)");
+  CHECK(merged_text({"train.txt", "other.txt"}) == "other, train.txt");
+  CHECK(merged_text({"a b", "a b c"}) == "a b, b c");
+  CHECK(merged_text({"a", "b"}) == "a, b");
+}
+
 }  // namespace
 }  // namespace keel::report
