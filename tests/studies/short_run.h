@@ -1,7 +1,9 @@
 // A study as tests run it.
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "studies/study.h"
 #include "tests/support/small_run.h"
@@ -35,6 +37,23 @@ inline Options on_small_pairs(Backend& backend) {
                       {"model.feed_forward", "8"}, {"model.longest", "3"}, {"model.beam", "1"},
                       {"train.batch", "128"}};
   return options;
+}
+
+// Checkpoints of translations in miniature after one update: seeds 1, 2, ... of every norm.
+inline std::vector<std::string> small_translations(const std::filesystem::path& folder,
+                                                   const std::vector<std::string>& norms,
+                                                   int seeds) {
+  std::vector<std::string> runs;
+  for (const std::string& norm : norms) {
+    for (int seed = 1; seed <= seeds; ++seed) {
+      const std::filesystem::path run = folder / fmt::format("{}{}", norm, seed);
+      test::train_in(run, test::small_job({"model.norm=" + norm, fmt::format("train.seed={}", seed),
+                                           "train.max_steps=1"},
+                                          "translation"));
+      runs.push_back(test::step_file(run, 1).string());
+    }
+  }
+  return runs;
 }
 
 }  // namespace keel::study

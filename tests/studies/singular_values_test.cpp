@@ -34,16 +34,7 @@ TEST_CASE("study: singular-values of runs takes those of a norm as its seeds, an
   const auto backend = make_backend(default_backend());
   const test::TempDir temp;
   Options options{*backend};
-  for (const char* norm : {"layernorm", "powernorm"}) {
-    for (int seed = 1; seed <= 2; ++seed) {
-      const std::filesystem::path folder = temp / fmt::format("{}{}", norm, seed);
-      test::train_in(folder,
-                     test::small_job({fmt::format("model.norm={}", norm),
-                                      fmt::format("train.seed={}", seed), "train.max_steps=1"},
-                                     "translation"));
-      options.runs.push_back(test::step_file(folder, 1));
-    }
-  }
+  options.runs = small_translations(temp.path(), {"layernorm", "powernorm"}, 2);
   const Result result = run_small("singular-values", options);
   REQUIRE(result.tables.at(0).rows.size() == 3);
   CHECK(result.tables[0].rows[2][0] == "powernorm of translation");

@@ -137,16 +137,7 @@ TEST_CASE("study: figure7 of three runs judges PN-V of a translation, and shows 
   const auto backend = make_backend(default_backend());
   const test::TempDir temp;
   Options options{*backend};
-  for (const char* norm : {"pn_v", "batchnorm"}) {
-    for (int seed = 1; seed <= 3; ++seed) {
-      const std::filesystem::path folder = temp / fmt::format("{}{}", norm, seed);
-      test::train_in(folder,
-                     test::small_job({fmt::format("model.norm={}", norm),
-                                      fmt::format("train.seed={}", seed), "train.max_steps=1"},
-                                     "translation"));
-      options.runs.push_back(test::step_file(folder, 1));
-    }
-  }
+  options.runs = small_translations(temp.path(), {"pn_v", "batchnorm"}, 3);
   const Result result = run_small("figure7", options);
   CHECK(result.drawings.size() == 6);
   REQUIRE(result.checks.size() == 2);
