@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "backends/reference/backend.h"
+#include "frontend/data/token_batches.h"
 #include "frontend/train/evaluator.h"
 #include "models/attentive_reader/builtin.h"
 #include "models/attentive_reader/model.h"
+#include "models/registry.h"
 #include "tests/models/helpers.h"
 #include "tests/models/reader_questions.h"
 #include "tests/support/checks.h"
@@ -269,6 +272,18 @@ TEST_CASE("attentive_reader: of the batch norms of an LSTM the cell's has a bias
     CHECK(names.contains("passage/cell_norm/bias"));
     CHECK_FALSE(names.contains("passage/input/norm/bias"));
     CHECK_FALSE(names.contains("passage/recurrent/norm/bias"));
+  }
+}
+
+// A passage of the longest length is padded to its bucket, and steps of padding are steps, too.
+TEST_CASE("attentive_reader: recipes with batch norms keep statistics of every step of training") {
+  const ModelEntry& entry = find_model(kModel);
+  for (const char* name : {"bn_lstm", "bn_everywhere", "bn_e_star", "bn_e_star_star"}) {
+    CAPTURE(name);
+    const task::OptionValues settings = train::read_settings(find_recipe(entry, name), name);
+    const std::map<std::string, std::string> values(settings.begin(), settings.end());
+    const std::int64_t longest = std::stoll(values.at("model.longest"));
+    CHECK(nn::Norm::parse(values.at("model.norm")).steps() == data::bucket_of(longest, 16));
   }
 }
 
