@@ -73,16 +73,16 @@ void Training::go_to(std::int64_t step) {
   if (step == epoch_begin_ + updates()) ++epoch_, epoch_begin_ = step;
 }
 
-Training::Gathered Training::gathered(std::int64_t step) {
+Training::UpdateSize Training::size_of(std::int64_t step) {
   if (order_ != RowOrder::kEpochs) return {};
   go_to(step);
   const std::int64_t accumulate = job_.train().accumulate,
                      first = (step - epoch_begin_) * accumulate;
-  Gathered update{.batches = std::min(accumulate, train_->steps(epoch_) - first)};
-  for (std::int64_t i = 0; i < update.batches; ++i) {
-    update.items += train_->items(epoch_, first + i);
+  UpdateSize size{.batches = std::min(accumulate, train_->steps(epoch_) - first)};
+  for (std::int64_t i = 0; i < size.batches; ++i) {
+    size.items += train_->items(epoch_, first + i);
   }
-  return update;
+  return size;
 }
 
 const task::Batch& Training::batch_of(std::int64_t step, std::int64_t i) {
@@ -95,10 +95,10 @@ double Training::rate(std::int64_t step) const {
   return job_.train().rate(step, job_.train().max_steps);
 }
 
-double Training::gather(ProgramCache& programs, const Gathered& update,
+double Training::gather(ProgramCache& programs, const UpdateSize& size,
                         const StepObserver& observer, train::StepPoint& point) {
   double loss = 0;
-  for (std::int64_t i = 0; i < update.batches - 1; ++i) {
+  for (std::int64_t i = 0; i < size.batches - 1; ++i) {
     const task::Batch& batch = batch_of(point.step, i);
     Program& program = programs.at(batch.sizes);
     feeder_.feed(program, batch, point);
@@ -125,10 +125,10 @@ void Training::run(const StepObserver& observer) {
       [&](const task::Sizes& sizes) { return marked(train::build_accumulate(job_, sizes)); },
       {.arena = &arena});
   for (std::int64_t step = 0; step < job_.train().max_steps; ++step) {
-    const Gathered update = gathered(step);
-    train::StepPoint point{.step = step, .items = update.items, .rate = rate(step)};
-    const double gathered_loss = gather(gathers, update, observer, point);
-    const task::Batch& batch = batch_of(step, update.batches - 1);
+    const UpdateSize size = size_of(step);
+    train::StepPoint point{.step = step, .items = size.items, .rate = rate(step)};
+    const double gathered_loss = gather(gathers, size, observer, point);
+    const task::Batch& batch = batch_of(step, size.batches - 1);
     Program& program = steps.at(batch.sizes);
     observer.expect(step, batch);
     feeder_.feed(program, batch, point);

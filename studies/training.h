@@ -80,15 +80,15 @@ class Training {
   void initialize();
   // The network of a probe for a batch of these sizes; gives the summed loss.
   Value add_probe(Graph& graph, const task::Sizes& sizes) const;
-  // An update: its batches, and the items of all of them.
-  struct Gathered {
+  // The number of an update's batches, and the items of all of them.
+  struct UpdateSize {
     std::int64_t batches = 1;
     double items = 0;
   };
-  Gathered gathered(std::int64_t step);
+  UpdateSize size_of(std::int64_t step);
   // Adds up the gradients of all batches of an update but the last, and moves the point to the
   // last; gives the sum of their losses.
-  double gather(ProgramCache& programs, const Gathered& update, const StepObserver& observer,
+  double gather(ProgramCache& programs, const UpdateSize& size, const StepObserver& observer,
                 train::StepPoint& point);
   // The i-th batch of an update.
   const task::Batch& batch_of(std::int64_t step, std::int64_t i = 0);
