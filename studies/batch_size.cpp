@@ -11,6 +11,7 @@
 #include "frontend/report/spread.h"
 #include "frontend/train/step_runner.h"
 #include "studies/list.h"
+#include "studies/summary.h"
 #include "studies/training.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -119,33 +120,32 @@ Table batch_size_table(const std::vector<BatchSizeRun>& runs) {
 }
 
 Drawing batch_size_drawing(const std::vector<BatchSizeRun>& runs) {
+  const std::string& metric = runs.front().metric_name;
   Drawing drawing{"batch-size",
-                  {.title = "validation loss by the batch of a statistic",
+                  {.title = fmt::format("{} of validation by the batch of a statistic", metric),
                    .x_label = "batch",
-                   .y_label = "loss",
+                   .y_label = metric,
                    .series = {}}};
   for (const BatchSizeRun& run : runs) {
     auto& series = drawing.plot.series;
     if (series.empty() || series.back().name != run.norm)
       series.push_back({run.norm, {}, {}, {}, {}});
     series.back().x.push_back(double(run.batch));
-    series.back().y.push_back(report::median_of(run.valid));
+    series.back().y.push_back(report::median_of(run.metric));
   }
   return drawing;
 }
 
-// What the source says of a norm beside layer norm: PN-V reaches layer norm with statistics of the
-// whole update, and not with smaller ones.
+// What the source says of two norms: PN-V reaches layer norm with statistics of the whole update,
+// and not with smaller ones; batch norm is worst.
 struct BatchSizeClaim {
   const char *better, *worse;
   bool equal_at_largest = false;  // there the source has both equal, and the claim is of the rest
 };
-constexpr BatchSizeClaim kBatchSizeClaims[] = {
-    {"powernorm", "layernorm"}, {"layernorm", "batchnorm"}, {"layernorm", "pn_v", true}};
-
-bool is_called(const BatchSizeRun& run, const std::string& norm) {
-  return run.norm.substr(0, run.norm.find('{')) == norm;
-}
+constexpr BatchSizeClaim kBatchSizeClaims[] = {{"powernorm", "layernorm"},
+                                               {"layernorm", "batchnorm"},
+                                               {"layernorm", "pn_v", true},
+                                               {"pn_v", "batchnorm"}};
 
 // a's metric less b's, with the sign of an improvement, of the seeds that both have.
 SeedValues margins_of(const BatchSizeRun& a, const BatchSizeRun& b) {
@@ -162,22 +162,22 @@ SeedValues margins_of(const BatchSizeRun& a, const BatchSizeRun& b) {
 // What all runs have in common.
 struct BatchSizeTask {
   std::string name;
+  std::int64_t update = 0;  // rows or tokens
   bool is_of_source = false;
 };
 
 void judge_sizes(const BatchSizeTask& task, const std::vector<BatchSizeRun>& runs, Result& result) {
-  const std::int64_t largest = std::ranges::max(runs, {}, &BatchSizeRun::batch).batch;
   for (const BatchSizeClaim& claim : kBatchSizeClaims) {
     for (const BatchSizeRun& a : runs) {
       for (const BatchSizeRun& b : runs) {
-        if (!is_called(a, claim.better) || !is_called(b, claim.worse) || a.batch != b.batch) {
-          continue;
-        }
+        const bool is_pair =
+            name_of_norm(a.norm) == claim.better && name_of_norm(b.norm) == claim.worse;
+        if (!is_pair || a.batch != b.batch) continue;
         const SeedValues margins = margins_of(a, b);
         if (margins.empty()) continue;
         judge_margin({fmt::format("{}, m = {}: {} of {} above {}'s", task.name, a.batch,
                                   a.metric_name, a.norm, b.norm),
-                      task.is_of_source, margins, claim.equal_at_largest && a.batch == largest},
+                      task.is_of_source, margins, claim.equal_at_largest && a.batch == task.update},
                      result);
       }
     }
@@ -218,9 +218,8 @@ BatchSizeRun& run_like(std::vector<BatchSizeRun>& runs, const std::string& norm,
   return *runs.insert(at, BatchSizeRun{.norm = norm, .batch = batch});
 }
 
-// Adds what the weights of a run score on the validation set; says what task they are of.
-BatchSizeTask add_stored(const Options& options, const std::string& path,
-                         std::vector<BatchSizeRun>& runs) {
+// Adds what the weights of a run score on the validation set.
+void add_stored(const Options& options, const std::string& path, std::vector<BatchSizeRun>& runs) {
   const StoredRun stored = open_run(options, path);
   const train::TrainOptions& train = stored.job.train();
   BatchSizeRun& run = run_like(runs, setting_of(stored.job, "model.norm"), train.batch);
@@ -232,34 +231,31 @@ BatchSizeTask add_stored(const Options& options, const std::string& path,
   Training training(options.backend, stored.job);
   training.load(stored.file, stored.path);
   add_score(training.evaluate(task::Split::kValid), train.seed, run);
-  const std::string task(stored.job.task().name());
-  const bool is_of_source =
-      task == "translation" && setting_of(stored.job, "model.corpus") == "iwslt14";
-  return {task, is_of_source};
 }
 
-// An update must be of one size, or the statistics are not all that differs.
-void expect_one_update(const Options& options) {
+// Throws unless updates are of one size: else the statistics are not all that differs.
+BatchSizeTask common_task(const Options& options) {
   std::set<std::int64_t> sizes;
-  std::set<std::string> tasks;
+  std::set<std::string> tasks, corpora;
   for (const std::string& path : options.runs) {
     const StoredRun stored = open_run(options, path);
     const train::TrainOptions& train = stored.job.train();
     sizes.insert(train.batch * train.accumulate);
     tasks.emplace(stored.job.task().name());
+    corpora.insert(finished_corpus_of(stored));
   }
   check(tasks.size() == 1, ErrorKind::kUsage,
         "[batch-size] --run: expected runs of one task, got {}", fmt::join(tasks, ", "));
   check(sizes.size() == 1, ErrorKind::kUsage,
         "[batch-size] --run: expected one train.batch * train.accumulate, got {}",
         fmt::join(sizes, ", "));
+  return {*tasks.begin(), *sizes.begin(), corpora == std::set<std::string>{"iwslt14"}};
 }
 
 Result batch_size_of_runs(const Options& options) {
-  expect_one_update(options);
+  const BatchSizeTask task = common_task(options);
   std::vector<BatchSizeRun> runs;
-  BatchSizeTask task;
-  for (const std::string& path : options.runs) task = add_stored(options, path, runs);
+  for (const std::string& path : options.runs) add_stored(options, path, runs);
   return result_of(task, runs);
 }
 
@@ -270,7 +266,7 @@ Result batch_size(const Options& options) {
   const std::string task = task_of(options, "translation");
   const std::vector<BatchSizeRun> runs = trained_runs(
       options, task, norms_of(options, {"layernorm", "batchnorm", "pn_v", "powernorm"}));
-  return result_of({task}, runs);
+  return result_of({task, std::ranges::max(runs, {}, &BatchSizeRun::batch).batch}, runs);
 }
 
 }  // namespace keel::study

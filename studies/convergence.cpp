@@ -121,11 +121,6 @@ std::vector<double> last_of(const NormCurves& curves, double CurvePoint::*what) 
   return values;
 }
 
-LastLosses last_losses(const NormCurves& curves) {
-  return {curves.norm, last_of(curves, &CurvePoint::train_loss),
-          last_of(curves, &CurvePoint::valid_loss)};
-}
-
 Table summary_table(const std::vector<NormCurves>& all, const std::string& metric) {
   Table table{"after the last update: the median over seeds, and the range",
               {{"norm", "train loss", "unsmoothed", "valid loss", "valid " + metric, "speedup"}}};
@@ -149,6 +144,28 @@ double CurvePoint::*train_loss_of(const std::vector<NormCurves>& all) {
     }
   }
   return &CurvePoint::plain_loss;
+}
+
+LastLosses last_losses(const NormCurves& curves, double CurvePoint::*train_loss) {
+  return {curves.norm, last_of(curves, train_loss), last_of(curves, &CurvePoint::valid_loss)};
+}
+
+SeedValues best_costs(const NormCurves& curves) {
+  SeedValues best;
+  for (const TrainingCurve& curve : curves.seeds) {
+    best.push_back(std::ranges::min(curve, {}, &CurvePoint::cost).cost);
+  }
+  return best;
+}
+
+// Each norm beside layernorm, if that is there.
+void judge_bests(const CurvesTask& task, const std::vector<NormCurves>& all, Result& result) {
+  const auto layernorm = std::ranges::find_if(
+      all, [](const NormCurves& curves) { return name_of_norm(curves.norm) == "layernorm"; });
+  if (layernorm == all.end()) return;
+  for (const NormCurves& curves : all) {
+    judge_best({task.name, curves.norm, best_costs(*layernorm), best_costs(curves)}, result);
+  }
 }
 
 Table points_table(const std::vector<NormCurves>& all) {
@@ -221,9 +238,12 @@ Result convergence(const Options& options) {
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (std::size_t j = i + 1; j < all.size(); ++j) {
-      judge_curves({task.name, task.data, last_losses(all[i]), last_losses(all[j])}, result);
+      judge_curves({task.name, task.data, last_losses(all[i], train_loss_of(all)),
+                    last_losses(all[j], train_loss_of(all))},
+                   result);
     }
   }
+  judge_bests(task, all, result);
   return result;
 }
 

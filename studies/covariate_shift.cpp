@@ -53,7 +53,7 @@ class ShiftWatch {
 
  private:
   void begin(const task::Batch& batch) {
-    probe_.take(batch);
+    probe_.take(batch, training_.variables());
     before_ = probe_.read(training_.variables());
     gradient_ = probe_.at(before_).gradient;
   }
@@ -129,13 +129,15 @@ Result covariate_shift(const Options& options) {
                    .y_label = "l2",
                    .log_y = true,
                    .series = {}}};
-  std::map<std::string, std::vector<ShiftNumbers>> numbers;
-  for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
+  std::map<std::string, std::vector<ShiftNumbers>> numbers;  // of the first of each name
+  for (const std::string& norm : distinct_norms_of(options, {"none", "batchnorm", "layernorm"})) {
+    const bool is_first = !numbers.contains(name_of_norm(norm));
     for (int i = 0; i < seeds_of(options, kShiftSeeds); ++i) {
       const train::Job job =
           zoo_job_of_one_batch(options, i, {task, norm, kShiftSteps, descent_settings(task)});
       const ShiftRun run = ShiftWatch(options.backend, job).run();
-      const ShiftNumbers& n = numbers[norm].emplace_back(numbers_of(run));
+      const ShiftNumbers n = numbers_of(run);
+      if (is_first) numbers[name_of_norm(norm)].push_back(n);
       const std::string seed = fmt::format("{}", options.seed + std::uint64_t(i));
       summary.rows.push_back({norm, seed, fmt::format("{:.4g}", n.distance),
                               fmt::format("{:.4f}", n.cosine), fmt::format("{:.4f}", n.loss)});

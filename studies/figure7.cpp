@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
+#include <tuple>
 
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/pn_v.h"
@@ -122,8 +124,9 @@ std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
 // What is looked at: a norm and the task that it was trained on, and the ratios of every seed or
 // run.
 struct Looked {
-  std::string task, norm;
+  std::string task, norm, data;
   std::vector<std::vector<SiteRatios>> seeds = {};
+  std::set<std::int64_t> numbers = {};  // of the seeds
 };
 
 std::vector<SiteRatios> train_task(const Options& options, int seed, const std::string& norm) {
@@ -214,14 +217,28 @@ void add_site_tables(std::span<const SiteRatios> sites, const std::string& title
 void judge_looked(const Looked& looked, Result& result) {
   std::vector<double> shares;
   for (const auto& sites : looked.seeds) shares.push_back(share_at_most_one(all_ratios(sites)));
-  judge_share_seeds({looked.task, looked.norm, shares}, result);
+  judge_share_seeds({looked.task, looked.norm, looked.data != "builtin", shares}, result);
 }
 
-// Runs of one task and norm are seeds of one network.
-Looked& looked_at(std::vector<Looked>& all, const std::string& task, const std::string& norm) {
-  const auto found =
-      std::ranges::find_if(all, [&](const Looked& l) { return l.task == task && l.norm == norm; });
-  return found != all.end() ? *found : all.emplace_back(Looked{task, norm});
+// What a network was trained on: the corpus of a translation, else the source of its data.
+std::string data_of(const train::Job& job) {
+  const std::string source = job.data().source, corpus = setting_of(job, "model.corpus");
+  return source == "builtin" || corpus.empty() ? source : corpus;
+}
+
+// Runs of one task, norm and data are seeds of one network.
+Looked& looked_at(std::vector<Looked>& all, const StoredRun& run) {
+  const Looked made{std::string(run.job.task().name()), setting_of(run.job, "model.norm"),
+                    data_of(run.job)};
+  auto found = std::ranges::find_if(all, [&](const Looked& l) {
+    return std::tie(l.task, l.norm, l.data) == std::tie(made.task, made.norm, made.data);
+  });
+  if (found == all.end()) found = all.insert(found, made);
+  check(found->numbers.insert(run.job.train().seed).second, ErrorKind::kUsage,
+        "[figure7] --run: expected runs that differ in task, norm, data or seed, got {} besides "
+        "another",
+        run.path);
+  return *found;
 }
 
 Result figure7_of_runs(const Options& options) {
@@ -231,8 +248,7 @@ Result figure7_of_runs(const Options& options) {
     const StoredRun run = open_run(options, path);
     const std::vector<SiteRatios> sites = ratios_of_run(options, run);
     add_site_tables(sites, path, result);
-    looked_at(all, std::string(run.job.task().name()), setting_of(run.job, "model.norm"))
-        .seeds.push_back(sites);
+    looked_at(all, run).seeds.push_back(sites);
   }
   for (const Looked& looked : all) judge_looked(looked, result);
   return result;
@@ -241,7 +257,7 @@ Result figure7_of_runs(const Options& options) {
 Result figure7_of_task(const Options& options) {
   Result result;
   for (const std::string& norm : norms_of(options, {"pn_v"})) {
-    Looked looked{options.task, norm};
+    Looked looked{options.task, norm, options.data.empty() ? "builtin" : options.data};
     for (int i = 0; i < seeds_of(options, kFigureSeeds); ++i) {
       looked.seeds.push_back(train_task(options, i, norm));
       const std::string seed = fmt::format("{}, seed {}", norm, options.seed + std::uint64_t(i));

@@ -41,6 +41,14 @@ GradientProbe::GradientProbe(Backend& backend, const train::Job& job)
     end += std::size_t(graph.shape(leaf).elements());
     layers_.back().end = end;
   }
+  for (const Value leaf : graph.leaves(NodeKind::kState)) {
+    if (!graph.node(leaf).is_derived) states_.push_back(graph.node(leaf).name);
+  }
+}
+
+void GradientProbe::take(const task::Batch& batch, const Variables& variables) {
+  batch_ = &batch;
+  for (const std::string& state : states_) variables_.write(state, variables.read(state, true));
 }
 
 Graph GradientProbe::build(const task::Sizes& sizes) {

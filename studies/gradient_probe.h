@@ -30,8 +30,9 @@ class GradientProbe {
   // Both arguments must outlive the object.
   GradientProbe(Backend& backend, const train::Job& job);
 
-  // Sets the batch of all later calls; it must outlive them.
-  void take(const task::Batch& batch) { batch_ = &batch; }
+  // Sets the batch of all later calls, which must outlive them, and the states that norms which
+  // train by running statistics read: those of a training.
+  void take(const task::Batch& batch, const Variables& variables);
   Slope at(const Weights& weights);
   // The values of a training's variables.
   Weights read(const Variables& variables) const;
@@ -50,6 +51,7 @@ class GradientProbe {
   Variables variables_;
   ProgramCache programs_;
   std::vector<Part> parts_;
+  std::vector<std::string> states_;
   std::vector<LayerWeights> layers_;
   const task::Batch* batch_ = nullptr;
 };

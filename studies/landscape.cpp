@@ -31,7 +31,7 @@ std::vector<LandscapeLine> landscapes_of(Backend& backend, const train::Job& job
   std::vector<LandscapeLine> lines;
   const auto expect = [&](std::int64_t step, const task::Batch& batch) {
     if (step % kLandscapeEvery != 0) return;
-    probe.take(batch);
+    probe.take(batch, training.variables());
     const auto slope_at = [&](const Weights& w) { return probe.at(w); };
     const Weights theta = probe.read(training.variables());
     lines.push_back({step, 0, landscape_along(slope_at, theta, job.train().lr)});
@@ -130,6 +130,8 @@ Drawing landscape_drawing(const Landscapes& of) {
 }  // namespace
 
 Result landscape(const Options& options) {
+  check(!options.task.empty() || (options.data.empty() && options.recipe.empty()),
+        ErrorKind::kUsage, "[landscape] --task: expected one beside --data or --recipe, got none");
   Table all{"along the gradient, from half the rate to four times it",
             {{"norm", "step", "loss", "loss_min", "loss_max", "gp_min", "gp_max", "beta", "lip",
               "seed"}}};
@@ -139,7 +141,7 @@ Result landscape(const Options& options) {
   }
   Landscapes of;
   const int seeds = seeds_of(options, options.task.empty() ? 1 : kLandscapeSeeds);
-  for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
+  for (const std::string& norm : distinct_norms_of(options, {"none", "batchnorm", "layernorm"})) {
     for (int i = 0; i < seeds; ++i) {
       const train::Job job = landscape_job(options, norm, i);
       const auto& lines = of[norm].emplace_back(landscapes_of(options.backend, job));

@@ -9,17 +9,10 @@
 
 #include "frontend/report/run.h"
 #include "models/registry.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
-
-namespace fs = std::filesystem;
-
-// The folder of the run that a checkpoint is of.
-fs::path folder_of(const std::string& checkpoint) {
-  const fs::path parent = fs::absolute(checkpoint).parent_path();
-  return parent.filename() == "checkpoints" ? parent.parent_path() : parent;
-}
 
 std::string setting(const report::Run& run, const std::string& key) {
   const auto found = run.settings.find(key);
@@ -87,6 +80,15 @@ TrainingCurve curve_of_run(const report::Run& run, const task::MetricInfo& metri
   return curve;
 }
 
+// What a run was trained on to its end; empty for one that has not ended, or had built-in data.
+std::string data_of(const report::Run& run) {
+  if (run.outcome != report::Outcome::kFinished || setting(run, "data.source") == "builtin") {
+    return "";
+  }
+  const std::string corpus = setting(run, "model.corpus");
+  return corpus.empty() ? run.data : corpus;
+}
+
 NormCurves& curves_of(std::vector<NormCurves>& all, const std::string& norm) {
   const auto found = std::ranges::find(all, norm, &NormCurves::norm);
   return found == all.end() ? all.emplace_back(NormCurves{norm, {}, {}}) : *found;
@@ -107,15 +109,15 @@ CurvesTask curves_of_runs(const Options& options, std::vector<NormCurves>& all) 
   CurvesTask task;
   task::MetricInfo metric;
   for (const std::string& path : options.runs) {
-    const report::Run run = report::read_run(folder_of(path));
+    const report::Run run = report::read_run(run_folder_of(path));
     if (task.name.empty()) {
       const auto metrics = models::find_model(run.model).make()->metrics();
       check(!metrics.empty(), ErrorKind::kUsage, "[convergence] --run: {} has no metric",
             run.model);
       metric = metrics[0];
-      const std::string corpus = setting(run, "model.corpus");
-      task = {run.model, metric.name, corpus.empty() ? run.data : corpus};
+      task = {run.model, metric.name, data_of(run)};
     }
+    if (data_of(run) != task.data) task.data.clear();
     check(run.model == task.name, ErrorKind::kUsage,
           "[convergence] --run: expected runs of one task, got {} and {}", task.name, run.model);
     add_curve(curves_of(all, setting(run, "model.norm")), seed_of(run), curve_of_run(run, metric));

@@ -27,7 +27,9 @@ struct NormCurves {
 // The task, the metric and the data that all curves have in common.
 struct CurvesTask {
   std::string name, metric;
-  std::string data = {};  // of runs: the corpus of translations, else the source of training rows
+  // Of runs that were all trained on one set of real data to the end: the corpus of translations,
+  // else the source of training rows. Empty of others.
+  std::string data = {};
 };
 
 // Fills `all` with the curves of the runs in the options, read from the logs in their folders. A

@@ -113,6 +113,21 @@ io::PlotSeries loss_series(const std::string& norm, const NoisyRun& run) {
   return series;
 }
 
+// A moment of the first watched feature at every step.
+io::PlotSeries moment_series(const std::string& norm, const NoisyRun& run,
+                             std::vector<double> ActivationMoments::*moment) {
+  io::PlotSeries series{norm, {}, {}, {}, {}};
+  for (const ActivationMoments& m : run.moments) {
+    series.x.push_back(double(series.x.size()));
+    series.y.push_back((m.*moment).front());
+  }
+  return series;
+}
+
+Drawing drawing_of(const std::string& name, const std::string& title, const std::string& y_label) {
+  return {name, {.title = title, .x_label = "updates", .y_label = y_label, .series = {}}};
+}
+
 }  // namespace
 
 Result noisy_batchnorm(const Options& options) {
@@ -123,8 +138,10 @@ Result noisy_batchnorm(const Options& options) {
               {{"norm", "moved", "stretched", "last train loss", "seed"}}};
   Table moments{"what the first layer gives after its norm, first seed",
                 {{"norm", "step", "feature", "act_mean", "act_var"}}};
-  Drawing losses{"noisy-loss",
-                 {.title = "training loss", .x_label = "updates", .y_label = "loss", .series = {}}};
+  Drawing losses = drawing_of("noisy-loss", "training loss", "loss"),
+          means = drawing_of("activation-mean", "mean of a feature after the first norm", "mean"),
+          variances = drawing_of("activation-variance",
+                                 "variance of a feature after the first norm", "variance");
   std::map<std::string, std::vector<NoisyNumbers>> numbers;
   for (const char* norm : {"none", "batchnorm", "noisybatchnorm"}) {
     for (int i = 0; i < seeds_of(options, kNoisySeeds); ++i) {
@@ -137,11 +154,13 @@ Result noisy_batchnorm(const Options& options) {
       if (i > 0) continue;
       add_moments(norm, run, moments);
       losses.plot.series.push_back(loss_series(norm, run));
+      means.plot.series.push_back(moment_series(norm, run, &ActivationMoments::mean));
+      variances.plot.series.push_back(moment_series(norm, run, &ActivationMoments::variance));
     }
   }
   Result result;
   result.tables = {std::move(table), std::move(moments)};
-  result.drawings.push_back(std::move(losses));
+  result.drawings = {std::move(losses), std::move(means), std::move(variances)};
   judge_noise(task, {numbers.at("none"), numbers.at("batchnorm"), numbers.at("noisybatchnorm")},
               result);
   return result;

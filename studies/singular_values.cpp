@@ -83,6 +83,12 @@ struct Spectrum {
 void add_seed(Training& training, const train::Job& job, const EmbeddingTable& table,
               Spectrum& spectrum) {
   const Tensor values = training.variables().read(table.name, true).to(DType::kF64);
+  const std::size_t width = std::size_t(values.shape()[1]);
+  check(
+      spectrum.seeds.empty() || spectrum.seeds[0].size() == width, ErrorKind::kUsage,
+      "[singular-values] --run: expected seeds of one network, but their embeddings are {} and {} "
+      "wide",
+      spectrum.seeds.empty() ? width : spectrum.seeds[0].size(), width);
   const std::vector<bool> kept = kept_rows_of(job, table, values.shape()[0]);
   spectrum.seeds.push_back(singular_values_of(values, kept));
   spectrum.numbers.push_back(job.train().seed);
@@ -110,8 +116,7 @@ void add_run(const Options& options, const std::string& path, std::vector<Spectr
 // Whether all runs are of what the source states its claim of: translations of WMT14.
 bool is_of_wmt(const Options& options) {
   return !options.runs.empty() && std::ranges::all_of(options.runs, [&](const std::string& path) {
-    const StoredRun run = open_run(options, path);
-    return run.job.task().name() == "translation" && setting_of(run.job, "model.corpus") == "wmt";
+    return finished_corpus_of(open_run(options, path)) == "wmt";
   });
 }
 
@@ -163,8 +168,17 @@ SeedValues area_differences(const Spectrum& of, const Spectrum& first) {
   return differences;
 }
 
-bool is_powernorm_beside_layernorm(const Spectrum& of, const Spectrum& first) {
-  return of.norm.starts_with("powernorm") && first.norm.starts_with("layernorm");
+bool is_of(const Spectrum& spectrum, const std::string& norm) {
+  return spectrum.norm.starts_with(norm + " ") || spectrum.norm.starts_with(norm + "{");
+}
+
+// The claim is of powernorm's area less layernorm's, in whatever order they were given.
+AreaNumbers areas_of(const Spectrum& first, const Spectrum& second, bool is_of_source) {
+  const bool is_turned = is_of(first, "powernorm") && is_of(second, "layernorm");
+  const Spectrum &of = is_turned ? first : second, &than = is_turned ? second : first;
+  return {fmt::format("area of {} - {}'s", of.norm, than.norm),
+          is_of_source && is_of(of, "powernorm") && is_of(than, "layernorm"),
+          area_differences(of, than)};
 }
 
 Table spectra_table(const std::vector<Spectrum>& all) {
@@ -247,9 +261,7 @@ Result singular_values(const Options& options) {
   result.drawings = {spectra_drawing(all)};
   const bool is_of_source = is_of_wmt(options);
   for (std::size_t i = 1; i < all.size(); ++i) {
-    const AreaNumbers of{fmt::format("area of {} - {}'s", all[i].norm, all[0].norm),
-                         is_of_source && is_powernorm_beside_layernorm(all[i], all[0]),
-                         area_differences(all[i], all[0])};
+    const AreaNumbers of = areas_of(all[0], all[i], is_of_source);
     if (!of.differences.empty()) judge_areas(of, result);
   }
   return result;

@@ -2,6 +2,8 @@
 // 2020, figures 2 to 4). In a Transformer it is larger by orders of magnitude, with more outliers,
 // than in a ResNet-20 on images.
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "src/core/nearest.h"
 #include "studies/batch_statistics.h"
@@ -31,19 +33,63 @@ struct StatisticsLine {
   BatchStatistics found;
 };
 struct StatisticsRun {
-  std::string task, norm, site, seed;
-  std::vector<StatisticsLine> lines;
+  std::string task, norm, label, site, seed;
+  bool is_scaled = false;  // the rows in front of the norm are
+  std::vector<StatisticsLine> lines = {};
 };
+
+// What is trained: a norm, with layer scaling in front of it or without.
+struct StatisticsVariant {
+  std::string task, norm;
+  bool is_scaled = false;
+
+  task::OptionValues settings() const {
+    task::OptionValues all = settings_for(task);
+    if (is_scaled) all.push_back({"model.scaling", "layerscaling"});
+    return all;
+  }
+};
+
+// PowerNorm scales its own rows unless it has no heads.
+bool scales_rows(const train::Job& job) {
+  const std::string norm = setting_of(job, "model.norm");
+  return !setting_of(job, "model.scaling").empty() ||
+         (name_of_norm(norm) == "powernorm" && norm.find("heads=0") == std::string::npos);
+}
+
+// The options' norms as they are. By default those of the source, and in the Transformer batch norm
+// and PN-V with layer scaling in front of them, too, unless a setting scales rows anyhow.
+std::vector<StatisticsVariant> variants_of(const Options& options, const std::string& task) {
+  const bool has_controls = options.norms.empty() && task == "translation" &&
+                            std::ranges::none_of(options.settings, [](const auto& setting) {
+                              return setting.first == "model.scaling";
+                            });
+  std::vector<StatisticsVariant> all;
+  for (const std::string& norm : norms_of(options, {"batchnorm", "pn_v", "powernorm"})) {
+    all.push_back({task, norm});
+    if (has_controls && norm != "powernorm") all.push_back({task, norm, true});
+  }
+  return all;
+}
 
 // One training, with an eye on one norm.
 class StatisticsWatch {
  public:
-  StatisticsWatch(const Options& options, int i, const std::string& task, const std::string& norm)
-      : job_(zoo_job(options, i, {task, norm, kStatisticsSteps, settings_for(task)})),
+  StatisticsWatch(const Options& options, int i, const StatisticsVariant& of)
+      : job_(zoo_job(options, i, {of.task, of.norm, kStatisticsSteps, of.settings()})),
         training_(options.backend, job_),
-        norm_(watched_norm(norm)),
+        norm_(watched_norm(of.norm)),
         asked_(options.site),
-        run_{task, norm, "", fmt::format("{}", options.seed + std::uint64_t(i)), {}} {}
+        run_{.task = of.task,
+             .norm = of.norm,
+             .label = of.norm + (of.is_scaled ? " + ls" : ""),
+             .site = "",
+             .seed = fmt::format("{}", options.seed + std::uint64_t(i)),
+             .is_scaled = scales_rows(job_)} {
+    check(job_.train().max_steps >= 3, ErrorKind::kUsage,
+          "[statistics] --steps: expected at least 3, for the three parts of a training, got {}",
+          job_.train().max_steps);
+  }
 
   StatisticsRun run() {
     const auto look = [this](const TrainedStep& s) {
@@ -125,27 +171,56 @@ constexpr StatisticsName kStatisticsNames[] = {
     {"gnorm_mu", &BatchStatistics::gradient_mean, true, true},
     {"gnorm_square", &BatchStatistics::gradient_square, false, true}};
 
-void add_summary(const StatisticsRun& run, const StatisticsName& what, Table& table) {
-  constexpr const char* kThirds[] = {"first", "second", "last"};
-  for (int third = 0; third < 3; ++third) {
-    const std::vector<double> values = values_in(run, what.field, third);
-    if (values.empty()) continue;
-    auto& cells = table.rows.emplace_back(std::vector<std::string>{
-        run.task, run.norm, run.site, run.seed, what.name, kThirds[third]});
-    for (const double q : {0.5, 0.9, 0.99, 1.0}) {
-      cells.push_back(fmt::format("{:.3g}", quantile(values, q)));
-    }
-    cells.push_back(fmt::format("{:.2f}", outlier_ratio(values)));
+// Adds the summary of one part of a training: "last" for the last third, "2" for the second epoch.
+void add_summary(const StatisticsRun& run, const StatisticsName& what, const std::string& part,
+                 const std::vector<double>& values, Table& table) {
+  auto& cells = table.rows.emplace_back(
+      std::vector<std::string>{run.task, run.label, run.site, run.seed, what.name, part});
+  for (const double q : {0.5, 0.9, 0.99, 1.0}) {
+    cells.push_back(fmt::format("{:.3g}", quantile(values, q)));
   }
+  cells.push_back(fmt::format("{:.2f}", outlier_ratio(values)));
 }
 
-Table statistics_summary(const std::vector<StatisticsRun>& runs) {
-  Table table{"by thirds of the steps; square is sigma^2, or psi^2 of pn_v and powernorm",
-              {{"task", "norm", "site", "seed", "what", "third", "median", "p90", "p99", "max",
-                "p99 / median"}}};
+// The values of the updates that ended in each epoch.
+std::map<std::int64_t, std::vector<double>> values_by_epoch(const StatisticsRun& run,
+                                                            StatisticsField field) {
+  std::map<std::int64_t, std::vector<double>> values;
+  for (const StatisticsLine& line : run.lines) {
+    values[std::int64_t(std::ceil(line.epoch))].push_back(line.found.*field);
+  }
+  return values;
+}
+
+Table summary_table(const std::string& title, const std::string& part) {
+  return {title,
+          {{"task", "norm", "site", "seed", "what", part, "median", "p90", "p99", "max",
+            "p99 / median"}}};
+}
+
+Table thirds_table(const std::vector<StatisticsRun>& runs) {
+  constexpr const char* kThirds[] = {"first", "second", "last"};
+  Table table = summary_table(
+      "by thirds of the steps; square is sigma^2, or psi^2 of pn_v and powernorm", "third");
   for (const StatisticsRun& run : runs) {
     for (const StatisticsName& what : kStatisticsNames) {
-      if (what.is_there(run.norm)) add_summary(run, what, table);
+      if (!what.is_there(run.norm)) continue;
+      for (int third = 0; third < 3; ++third) {
+        add_summary(run, what, kThirds[third], values_in(run, what.field, third), table);
+      }
+    }
+  }
+  return table;
+}
+
+Table epochs_table(const std::vector<StatisticsRun>& runs) {
+  Table table = summary_table("by epochs", "epoch");
+  for (const StatisticsRun& run : runs) {
+    for (const StatisticsName& what : kStatisticsNames) {
+      if (!what.is_there(run.norm)) continue;
+      for (const auto& [epoch, values] : values_by_epoch(run, what.field)) {
+        add_summary(run, what, fmt::format("{}", epoch), values, table);
+      }
     }
   }
   return table;
@@ -158,7 +233,7 @@ Table statistics_lines(const std::vector<StatisticsRun>& runs) {
   for (const StatisticsRun& run : runs) {
     for (const StatisticsLine& line : run.lines) {
       auto& cells = table.rows.emplace_back(std::vector<std::string>{
-          run.task, run.norm, fmt::format("{}", line.step), fmt::format("{:.3f}", line.epoch)});
+          run.task, run.label, fmt::format("{}", line.step), fmt::format("{:.3f}", line.epoch)});
       for (const StatisticsName& what : kStatisticsNames) {
         const bool is_there = what.is_there(run.norm);
         cells.push_back(is_there ? fmt::format("{:.4g}", line.found.*what.field) : "");
@@ -180,7 +255,7 @@ Drawing statistics_drawing(const std::vector<StatisticsRun>& runs, const Statist
   for (const StatisticsRun& run : runs) {
     if (!what.is_there(run.norm) || run.seed != runs.front().seed) continue;
     io::PlotSeries& series = drawing.plot.series.emplace_back();
-    series.name = run.task + " " + run.norm;
+    series.name = run.task + " " + run.label;
     for (const StatisticsLine& line : run.lines) {
       series.x.push_back(double(line.step));
       series.y.push_back(line.found.*what.field);
@@ -189,42 +264,78 @@ Drawing statistics_drawing(const std::vector<StatisticsRun>& runs, const Statist
   return drawing;
 }
 
-// Of every seed, after the first third of the steps; empty if the study did not run it. Of a norm
-// that ran with several options they are those of the first.
-FigureSeeds seeds_of_run(const std::vector<StatisticsRun>& runs, const std::string& task,
-                         const std::string& norm, StatisticsField field) {
-  const auto is_called = [&](const StatisticsRun& run) {
-    return run.norm.substr(0, run.norm.find('{')) == norm;
-  };
-  const auto first = std::ranges::find_if(runs, is_called);
-  FigureSeeds seeds;
+// The trainings of a task whose norm is called so, its rows scaled or not, one a seed; none if the
+// study did not run it. Of a norm that ran with several options they are those of the first.
+using Trainings = std::vector<const StatisticsRun*>;
+Trainings trainings_of(const std::vector<StatisticsRun>& runs, const std::string& task,
+                       const std::string& norm, bool is_scaled) {
+  Trainings found;
   for (const StatisticsRun& run : runs) {
-    if (first != runs.end() && run.task == task && run.norm == first->norm)
-      seeds.push_back(settled(run, field));
+    const bool is_called =
+        run.task == task && name_of_norm(run.norm) == norm && run.is_scaled == is_scaled;
+    if (is_called && (found.empty() || run.norm == found.front()->norm)) found.push_back(&run);
   }
+  return found;
+}
+
+// A figure of every training in one of its parts.
+template <class Part>
+FigureSeeds figure_of(const Trainings& trainings, const Part& part) {
+  FigureSeeds seeds;
+  for (const StatisticsRun* run : trainings) seeds.push_back(part(*run));
   return seeds;
 }
 
-// BatchNorm in a Transformer and in a network on images; and psi^2 beside sigma^2 in a Transformer.
-void add_statistics_checks(const std::vector<StatisticsRun>& runs, Result& result) {
-  const std::string text = "translation", images = "cifar_resnet20", batch = "batchnorm";
-  for (const StatisticsName& what : kStatisticsNames) {
-    const FigureNumbers numbers{what.name, seeds_of_run(runs, text, batch, what.field),
-                                seeds_of_run(runs, images, batch, what.field)};
-    if (numbers.text.empty() || numbers.images.empty()) continue;
+// BatchNorm in a Transformer and in a network on images.
+void judge_networks(const Trainings& text, const Trainings& images, const StatisticsName& what,
+                    Result& result) {
+  const auto after_first = [&](const StatisticsRun& run) { return settled(run, what.field); };
+  const auto second = [&](const StatisticsRun& run) { return values_in(run, what.field, 1); };
+  const auto last = [&](const StatisticsRun& run) { return values_in(run, what.field, 2); };
+  if (!text.empty() && !images.empty()) {
+    const FigureNumbers numbers{what.name, figure_of(text, after_first),
+                                figure_of(images, after_first)};
     judge_outliers(numbers, result);
     if (!what.of_gradient) judge_distances(numbers, result);
   }
-  constexpr StatisticsField kDistance = &BatchStatistics::distance_square,
-                            kGradient = &BatchStatistics::gradient_square;
+  if (what.of_gradient) return;
+  if (!text.empty()) {
+    judge_growing({what.name, figure_of(text, second), figure_of(text, last)}, result);
+  }
+  if (!images.empty()) {
+    judge_calming({what.name, figure_of(images, second), figure_of(images, last)}, result);
+  }
+}
+
+// A norm with psi^2 beside batch norm, in a Transformer.
+void judge_squares(const Trainings& of, const Trainings& batch, Result& result) {
+  if (of.empty() || batch.empty()) return;
+  const auto distances = [](const StatisticsRun& run) {
+    return settled(run, &BatchStatistics::distance_square);
+  };
+  const auto gradients = [](const StatisticsRun& run) {
+    return settled(run, &BatchStatistics::gradient_square);
+  };
+  QuadraticNumbers numbers{of.front()->label, batch.front()->label, figure_of(of, distances),
+                           figure_of(batch, distances)};
+  if (watched_norm(of.front()->norm).has_gradient) {
+    numbers.gradient = figure_of(of, gradients);
+    numbers.batch_gradient = figure_of(batch, gradients);
+  }
+  judge_quadratic(numbers, result);
+}
+
+void add_statistics_checks(const std::vector<StatisticsRun>& runs, Result& result) {
+  const std::string text = "translation", images = "cifar_resnet20";
+  for (const StatisticsName& what : kStatisticsNames) {
+    judge_networks(trainings_of(runs, text, "batchnorm", false),
+                   trainings_of(runs, images, "batchnorm", false), what, result);
+  }
   for (const char* norm : {"pn_v", "powernorm"}) {
-    QuadraticNumbers of{norm, seeds_of_run(runs, text, norm, kDistance),
-                        seeds_of_run(runs, text, batch, kDistance)};
-    if (watched_norm(norm).has_gradient) {
-      of.gradient = seeds_of_run(runs, text, norm, kGradient);
-      of.batch_gradient = seeds_of_run(runs, text, batch, kGradient);
+    for (const bool is_scaled : {false, true}) {
+      judge_squares(trainings_of(runs, text, norm, is_scaled),
+                    trainings_of(runs, text, "batchnorm", is_scaled), result);
     }
-    if (!of.distance.empty() && !of.batch_distance.empty()) judge_quadratic(of, result);
   }
 }
 
@@ -235,14 +346,14 @@ Result statistics(const Options& options) {
   if (!options.task.empty()) tasks = {options.task};
   std::vector<StatisticsRun> runs;
   for (const std::string& task : tasks) {
-    for (const std::string& norm : norms_of(options, {"batchnorm", "pn_v", "powernorm"})) {
+    for (const StatisticsVariant& variant : variants_of(options, task)) {
       for (int i = 0; i < seeds_of(options, kStatisticsSeeds); ++i) {
-        runs.push_back(StatisticsWatch(options, i, task, norm).run());
+        runs.push_back(StatisticsWatch(options, i, variant).run());
       }
     }
   }
   Result result;
-  result.tables = {statistics_summary(runs), statistics_lines(runs)};
+  result.tables = {thirds_table(runs), epochs_table(runs), statistics_lines(runs)};
   for (const StatisticsName& what : kStatisticsNames) {
     result.drawings.push_back(statistics_drawing(runs, what));
   }

@@ -38,6 +38,17 @@ void Result::above_zero_over_seeds(std::string claim, std::span<const double> va
                     least > 0});
 }
 
+void Result::not_below_zero_over_seeds(std::string claim, std::span<const double> values) {
+  const double mean = mean_of(values);
+  if (values.size() < 3) return not_judged(std::move(claim), mean, "needs 3 seeds");
+  std::vector<double> negative;
+  for (const double value : values) negative.push_back(-value);
+  const double most = -mean_at_least(negative);
+  checks.push_back({std::move(claim),
+                    fmt::format("not below 0; of {} seeds at most {:.3g}", values.size(), most),
+                    mean, most >= 0});
+}
+
 void Result::above_on_average(std::string claim, std::span<const double> values, double bound,
                               int needed) {
   const double mean = std::reduce(values.begin(), values.end()) / double(values.size());

@@ -42,6 +42,8 @@ double mean_at_least(std::span<const double> values) {
   return mean - t * std::sqrt(squares / (n - 1) / n);
 }
 
+std::string name_of_norm(const std::string& norm) { return norm.substr(0, norm.find('{')); }
+
 std::string joined(std::span<const double> values, int digits) {
   std::string text;
   for (double value : values)

@@ -21,6 +21,9 @@ std::vector<double> differences(std::span<const double> a, std::span<const doubl
 double mean_of(std::span<const double> values);
 double mean_at_least(std::span<const double> values);
 
+// "powernorm" of "powernorm{heads=4}".
+std::string name_of_norm(const std::string& norm);
+
 // "0.51/0.48/0.47"
 std::string joined(std::span<const double> values, int digits);
 

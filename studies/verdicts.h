@@ -134,10 +134,12 @@ double share_at_most_one(std::span<const double> ratios);
 void judge_shares(const std::string& who, bool is_control, std::span<const double> ratios,
                   Result& result);
 // Of a task, one share a seed. It is judged for PN-V in a Transformer for translation, over three
-// seeds: that the share is above 0.95.
+// seeds: on real data that every feature has |gain| <= psi, on built-in data that the share is above
+// 0.95.
 struct ShareSeeds {
   std::string task, norm;
-  SeedValues shares;
+  bool is_of_real_data = false;
+  SeedValues shares = {};
 };
 void judge_share_seeds(const ShareSeeds& of, Result& result);
 
@@ -170,13 +172,22 @@ struct CurvePair {
   LastLosses a, b;
 };
 void judge_curves(const CurvePair& of, Result& result);
+// convergence: the best costs of layernorm and of another norm on the validation set, one a seed;
+// less is better. Ba, Kiros, Hinton 2016 have layernorm best in figures 1 and 2: of order_embeddings
+// against none, of attentive_reader against none and batch norms.
+struct BestCosts {
+  std::string task, norm;
+  SeedValues layernorm, other;
+};
+void judge_best(const BestCosts& of, Result& result);
 
 // covariate-shift: medians over steps and layers, and the mean of the last losses.
 struct ShiftNumbers {
   double distance = 0, cosine = 0, loss = 0;
 };
 // Both networks have one entry a seed. The claims are judged for three seeds of mnist_mlp or of a
-// task that the source has.
+// task that the source has: that the distance is no smaller with batch norm, that the last loss is
+// lower and, of the deep linear network, that the cosine is nearer to 0.
 using ShiftSeeds = std::span<const ShiftNumbers>;
 void judge_shift(const std::string& task, ShiftSeeds none, ShiftSeeds batch, Result& result);
 
@@ -187,11 +198,15 @@ struct NoisyNumbers {
 struct NoisyRuns {
   std::vector<NoisyNumbers> none, batch, noisy;  // one a seed
 };
-// The claims are judged as those of covariate-shift are.
+// The claims are judged as those of covariate-shift are: that batch norm trains better than no norm,
+// that the noise costs at most a quarter of what it gains, and that activations move and stretch
+// most with the noise.
 void judge_noise(const std::string& task, const NoisyRuns& runs, Result& result);
 
 // statistics: of one figure, after the steps in which the running statistics settle.
 double outlier_ratio(const std::vector<double>& values);  // p99 / median
+// The order of magnitude by which the median of `a` is above that of `b`.
+double orders_above(const std::vector<double>& a, const std::vector<double>& b);
 // One list a seed, of a network on text and of one on images.
 using FigureSeeds = std::vector<std::vector<double>>;
 struct FigureNumbers {
@@ -201,10 +216,18 @@ struct FigureNumbers {
 void judge_outliers(const FigureNumbers& of, Result& result);
 // That the figure is larger on text, by an order of magnitude.
 void judge_distances(const FigureNumbers& of, Result& result);
-// A norm without means beside batchnorm, on text: distances of psi^2 and sigma^2, and the gradients
-// that come by them.
+// The same figure in two parts of the trainings, one after the other. The claims are that it grows
+// on text, and that its outliers become fewer on images.
+struct FigureParts {
+  std::string figure;
+  FigureSeeds before, after;
+};
+void judge_growing(const FigureParts& text, Result& result);
+void judge_calming(const FigureParts& images, Result& result);
+// A norm without means beside batchnorm, on text, the rows in front of both scaled or of neither:
+// distances of psi^2 and sigma^2, and the gradients that come by them.
 struct QuadraticNumbers {
-  std::string norm;
+  std::string norm, batchnorm;
   FigureSeeds distance, batch_distance;
   FigureSeeds gradient = {}, batch_gradient = {};  // of a norm that has such gradients
 };
@@ -222,8 +245,16 @@ struct LandscapeNetworks {
 void judge_landscape(const LandscapeNetworks& what, std::span<const LandscapeFigures> none,
                      std::span<const LandscapeFigures> of, Result& result);
 
-// transfer: accuracies of telling topics apart, in per cent, before and after training.
-void judge_topics(const std::string& norm, double before, double after, Result& result);
+// transfer: by how many points of accuracy a training tells topics better apart, one value a seed;
+// and by how much a task's value is better with layernorm than without a norm, which is judged of
+// three seeds of runs.
+void judge_topics(const std::string& norm, const SeedValues& gains, Result& result);
+struct TransferNumbers {
+  std::string task;
+  bool is_of_runs = false;
+  SeedValues better;
+};
+void judge_transfer(const TransferNumbers& of, Result& result);
 // batch-size: losses of the validation set by the size of batches, the largest first.
 void judge_growth(const std::string& who, const SeedValues& largest, const SeedValues& smallest,
                   Result& result);
@@ -232,7 +263,7 @@ void judge_growth(const std::string& who, const SeedValues& largest, const SeedV
 // and not judged, for no test shows that two means are equal.
 struct MarginNumbers {
   std::string claim;
-  bool is_of_source = false;  // IWSLT14, trained to the end
+  bool is_of_source = false;  // runs on IWSLT14, trained to the end
   SeedValues margins;
   bool are_equal = false;  // according to the source
 };

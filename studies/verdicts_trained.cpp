@@ -1,4 +1,4 @@
-// The verdicts of studies that train networks, large and small.
+// The verdicts of studies that train networks, but for those of Shen et al. 2020 on norms in them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,6 @@
 namespace keel::study {
 namespace {
 
-constexpr double kShare = 0.95;          // of features with |gain| <= psi
 constexpr double kNearBatchnorm = 0.25;  // of the way from it to no norm
 constexpr double kLandscapeBound = 10;   // an order of magnitude
 
@@ -58,52 +57,21 @@ double least_gap(const SeedValues& a, const SeedValues& b) {
   return std::ranges::min(differences(a, b));
 }
 
-// The order of magnitude by which the median of `a` is above that of `b`.
-double orders_above(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::log10(quantile(a, 0.5) / quantile(b, 0.5));
+// The claims of Santurkar et al. 2018 are judged for their networks, and for the small one on
+// digits.
+bool is_of_source(const std::string& task) {
+  return task == "cifar_vgg" || task == "deep_linear" || task == "mnist_mlp";
 }
+constexpr const char* kSourceNetworks = "judged of cifar_vgg, deep_linear and mnist_mlp";
 
-// A claim of Santurkar et al. 2018 that the values, one a seed, are above 0. It is judged for their
-// networks, and for the small one on digits.
+// One of their claims: the values, one a seed, are above 0.
 void add_over_seeds(const std::string& task, std::string claim, std::span<const double> values,
                     Result& result) {
-  if (task == "cifar_vgg" || task == "deep_linear" || task == "mnist_mlp") {
-    result.above_zero_over_seeds(std::move(claim), values);
-  } else {
-    result.not_judged(std::move(claim), mean_of(values),
-                      "judged of cifar_vgg, deep_linear and mnist_mlp");
-  }
+  if (is_of_source(task)) return result.above_zero_over_seeds(std::move(claim), values);
+  result.not_judged(std::move(claim), mean_of(values), kSourceNetworks);
 }
 
 }  // namespace
-
-double share_at_most_one(std::span<const double> ratios) {
-  return double(std::ranges::count_if(ratios, [](double r) { return r <= 1; })) /
-         double(ratios.size());
-}
-
-void judge_shares(const std::string& who, bool is_control, std::span<const double> ratios,
-                  Result& result) {
-  const std::string claim = who + ": share of features with |gain| <= psi";
-  const double share = share_at_most_one(ratios);
-  if (is_control) {
-    result.not_judged(claim, share, "a control: the scaling sets psi near 1");
-  } else {
-    result.above(claim, share, kShare);
-  }
-}
-
-void judge_share_seeds(const ShareSeeds& of, Result& result) {
-  const std::string who =
-      fmt::format("{}, {}: share of features with |gain| <= psi", of.task, of.norm);
-  if (of.task == "translation" && of.norm.starts_with("pn_v")) {
-    SeedValues above = of.shares;
-    for (double& share : above) share -= kShare;
-    result.above_zero_over_seeds(fmt::format("{}, less {:g}", who, kShare), above);
-  } else {
-    result.not_judged(who, mean_of(of.shares), "stated of PN-V in a Transformer for translation");
-  }
-}
 
 double speedup(std::span<const CostPoint> first, std::span<const CostPoint> other) {
   const double goal = best_cost(first);
@@ -117,7 +85,7 @@ void judge_speedup(const SpeedupNumbers& of, Result& result) {
                                         of.task, of.first, of.norm);
   SeedValues gains = of.found;
   for (double& gain : gains) gain -= 1;
-  const bool is_layer_norm = of.norm.substr(0, of.norm.find('{')) == "layernorm";
+  const bool is_layer_norm = name_of_norm(of.norm) == "layernorm";
   const bool is_stated = of.task == "mnist_mlp" ||
                          (is_layer_norm && std::ranges::find(kTasks, of.task) != kTasks.end());
   if (of.first == "none" && is_stated) return result.above_zero_over_seeds(claim, gains);
@@ -126,7 +94,7 @@ void judge_speedup(const SpeedupNumbers& of, Result& result) {
 }
 
 void judge_curves(const CurvePair& of, Result& result) {
-  const auto name = [](const LastLosses& l) { return l.norm.substr(0, l.norm.find('{')); };
+  const auto name = [](const LastLosses& l) { return name_of_norm(l.norm); };
   for (const CurveClaim& claim : kCurveClaims) {
     const bool is_turned = name(of.b) == claim.higher;
     const LastLosses &higher = is_turned ? of.b : of.a, &lower = is_turned ? of.a : of.b;
@@ -146,72 +114,58 @@ void judge_curves(const CurvePair& of, Result& result) {
   }
 }
 
+void judge_best(const BestCosts& of, Result& result) {
+  constexpr std::array kBatchNorms{"batchnorm", "recurrentbatchnorm", "sequencebatchnorm"};
+  const bool is_batch_norm =
+      std::ranges::find(kBatchNorms, name_of_norm(of.norm)) != kBatchNorms.end();
+  const bool is_stated = (of.norm == "none" && of.task == "order_embeddings") ||
+                         ((of.norm == "none" || is_batch_norm) && of.task == "attentive_reader");
+  if (!is_stated) return;
+  result.above_zero_over_seeds(
+      fmt::format("{}: by how much layernorm's best result is better than {}'s", of.task, of.norm),
+      differences(of.other, of.layernorm));
+}
+
 void judge_shift(const std::string& task, ShiftSeeds none, ShiftSeeds batch, Result& result) {
   std::vector<double> distance, cosine, loss;
   for (std::size_t i = 0; i < none.size(); ++i) {
     distance.push_back(batch[i].distance - none[i].distance);
-    cosine.push_back(none[i].cosine - batch[i].cosine);
+    cosine.push_back(std::abs(none[i].cosine) - std::abs(batch[i].cosine));
     loss.push_back(none[i].loss - batch[i].loss);
   }
   // No smaller a shift, and better trained all the same.
-  add_over_seeds(task, "|G - G'|, batchnorm - none", distance, result);
-  add_over_seeds(task, "cos(G, G'), none - batchnorm", cosine, result);
+  const std::string shift = "|G - G'|, batchnorm - none", angle = "|cos(G, G')|, none - batchnorm";
+  if (is_of_source(task)) {
+    result.not_below_zero_over_seeds(shift, distance);
+  } else {
+    result.not_judged(shift, mean_of(distance), kSourceNetworks);
+  }
+  if (task == "deep_linear") {
+    result.above_zero_over_seeds(angle, cosine);
+  } else {
+    result.not_judged(angle, mean_of(cosine), "stated of deep_linear");
+  }
   add_over_seeds(task, "last train loss, none - batchnorm", loss, result);
 }
 
 void judge_noise(const std::string& task, const NoisyRuns& runs, Result& result) {
-  std::vector<double> gained, near, moved, stretched;
+  SeedValues gained, near, moved, moved_more, stretched, stretched_more;
   for (std::size_t i = 0; i < runs.none.size(); ++i) {
     const NoisyNumbers &none = runs.none[i], &batch = runs.batch[i], &noisy = runs.noisy[i];
     gained.push_back(none.loss - batch.loss);
     near.push_back(kNearBatchnorm * gained.back() - (noisy.loss - batch.loss));
     moved.push_back(noisy.moved - none.moved);
-    stretched.push_back(noisy.stretched - batch.stretched);
+    moved_more.push_back(noisy.moved - batch.moved);
+    stretched.push_back(noisy.stretched - none.stretched);
+    stretched_more.push_back(noisy.stretched - batch.stretched);
   }
   add_over_seeds(task, "last train loss, none - batchnorm", gained, result);
   add_over_seeds(task, "of that loss, 0.25 (none - batchnorm) - (noisybatchnorm - batchnorm)", near,
                  result);
   add_over_seeds(task, "moved, noisybatchnorm - none", moved, result);
-  add_over_seeds(task, "stretched, noisybatchnorm - batchnorm", stretched, result);
-}
-
-double outlier_ratio(const std::vector<double>& values) {
-  return quantile(values, 0.99) / quantile(values, 0.5);
-}
-
-void judge_outliers(const FigureNumbers& of, Result& result) {
-  std::vector<double> more;
-  for (std::size_t i = 0; i < of.text.size(); ++i) {
-    more.push_back(outlier_ratio(of.text[i]) - outlier_ratio(of.images[i]));
-  }
-  result.above_zero_over_seeds(
-      fmt::format("p99 / median of {}, translation - cifar_resnet20", of.figure), more);
-}
-
-void judge_distances(const FigureNumbers& of, Result& result) {
-  std::vector<double> orders;
-  for (std::size_t i = 0; i < of.text.size(); ++i) {
-    orders.push_back(orders_above(of.text[i], of.images[i]) - 1);
-  }
-  result.above_zero_over_seeds(
-      fmt::format("log10 of the medians of {}, translation / cifar_resnet20, less 1", of.figure),
-      orders);
-}
-
-void judge_quadratic(const QuadraticNumbers& of, Result& result) {
-  std::vector<double> orders, fewer;
-  for (std::size_t i = 0; i < of.distance.size(); ++i) {
-    orders.push_back(orders_above(of.batch_distance[i], of.distance[i]));
-  }
-  for (std::size_t i = 0; i < of.gradient.size(); ++i) {
-    fewer.push_back(outlier_ratio(of.batch_gradient[i]) - outlier_ratio(of.gradient[i]));
-  }
-  result.above_zero_over_seeds(
-      fmt::format("translation: log10 of the medians of dist_square, batchnorm / {}", of.norm),
-      orders);
-  if (fewer.empty()) return;
-  result.above_zero_over_seeds(
-      fmt::format("translation: p99 / median of gnorm_square, batchnorm - {}", of.norm), fewer);
+  add_over_seeds(task, "moved, noisybatchnorm - batchnorm", moved_more, result);
+  add_over_seeds(task, "stretched, noisybatchnorm - none", stretched, result);
+  add_over_seeds(task, "stretched, noisybatchnorm - batchnorm", stretched_more, result);
 }
 
 void judge_landscape(const LandscapeNetworks& what, std::span<const LandscapeFigures> none,
@@ -230,31 +184,15 @@ void judge_landscape(const LandscapeNetworks& what, std::span<const LandscapeFig
   }
 }
 
-void judge_topics(const std::string& norm, double before, double after, Result& result) {
-  result.above(norm + ": training tells topics apart, in points of accuracy", after - before, 0);
+void judge_topics(const std::string& norm, const SeedValues& gains, Result& result) {
+  result.above_zero_over_seeds(norm + ": training tells topics apart, in points of accuracy",
+                               gains);
 }
 
-void judge_growth(const std::string& who, const SeedValues& largest, const SeedValues& smallest,
-                  Result& result) {
-  result.not_judged(who + ": loss at the smallest batch - at the largest",
-                    report::median_of(differences(smallest, largest)),
-                    "stated of IWSLT14 trained to the end");
-}
-
-void judge_margin(const MarginNumbers& of, Result& result) {
-  if (of.are_equal) {
-    return result.not_judged(of.claim, mean_of(of.margins),
-                             "the source has them equal, which no test shows");
-  }
-  if (of.is_of_source) return result.above_zero_over_seeds(of.claim, of.margins);
-  result.not_judged(of.claim, mean_of(of.margins), "stated of IWSLT14 trained to the end");
-}
-
-void judge_areas(const AreaNumbers& of, Result& result) {
-  if (of.is_of_source) return result.above_zero_over_seeds(of.claim, of.differences);
-  result.not_judged(of.claim, mean_of(of.differences),
-                    "stated of powernorm beside layernorm in a Transformer trained to the end on "
-                    "WMT14");
+void judge_transfer(const TransferNumbers& of, Result& result) {
+  const std::string claim = of.task + ": by how much layernorm is better than none";
+  if (of.is_of_runs) return result.above_zero_over_seeds(claim, of.better);
+  result.not_judged(claim, mean_of(of.better), "stated of trainings on novels: --run");
 }
 
 // For every seed: the measured value is the worst.

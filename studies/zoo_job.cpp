@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "frontend/report/run.h"
+#include "frontend/train/run_folder.h"
 #include "frontend/train/run_state.h"
 #include "models/registry.h"
 
@@ -13,6 +15,16 @@ std::string task_of(const Options& options, const std::string& task) {
 
 std::vector<std::string> norms_of(const Options& options, const std::vector<std::string>& norms) {
   return options.norms.empty() ? norms : options.norms;
+}
+
+std::vector<std::string> distinct_norms_of(const Options& options,
+                                           const std::vector<std::string>& norms) {
+  const std::vector<std::string> all = norms_of(options, norms);
+  for (const std::string& norm : all) {
+    check(std::ranges::count(all, norm) == 1, ErrorKind::kUsage,
+          "--norm: expected each norm once, got {} twice", norm);
+  }
+  return all;
 }
 
 task::OptionValues descent_settings(const std::string& task) {
@@ -35,6 +47,19 @@ StoredRun open_run(const Options& options, const std::string& path) {
                      return models::find_model(name).make();
                    }).with(options.settings);
   return {path, std::move(file), std::move(job)};
+}
+
+std::filesystem::path run_folder_of(const std::string& checkpoint) {
+  const std::filesystem::path parent = std::filesystem::absolute(checkpoint).parent_path();
+  return parent.filename() == "checkpoints" ? parent.parent_path() : parent;
+}
+
+std::string finished_corpus_of(const StoredRun& run) {
+  if (run.job.task().name() != "translation" || run.job.data().source == "builtin") return "";
+  const train::RunFolder folder{run_folder_of(run.path)};
+  if (!std::filesystem::exists(folder.result())) return "";
+  const bool is_finished = report::read_run(folder.path).outcome == report::Outcome::kFinished;
+  return is_finished ? setting_of(run.job, "model.corpus") : "";
 }
 
 std::string setting_of(const train::Job& job, const std::string& key) {

@@ -1,6 +1,7 @@
 // Trainings of models of the zoo by studies.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ZooRun {
 // The task or the norms of the options, or else those of the study.
 std::string task_of(const Options& options, const std::string& task);
 std::vector<std::string> norms_of(const Options& options, const std::vector<std::string>& norms);
+// Throws Error{kUsage} if one is given twice.
+std::vector<std::string> distinct_norms_of(const Options& options,
+                                           const std::vector<std::string>& norms);
 // Plain gradient descent, which Santurkar et al. 2018 study: at a rate of 0.1, or at the recipe's
 // in the deep linear network, which 0.1 makes diverge without a norm.
 task::OptionValues descent_settings(const std::string& task);
@@ -34,6 +38,11 @@ struct StoredRun {
   train::Job job;
 };
 StoredRun open_run(const Options& options, const std::string& path);
+// The folder of the run that a checkpoint is of.
+std::filesystem::path run_folder_of(const std::string& checkpoint);
+// The corpus of a run of `translation` that was trained to its end on real data: "iwslt14"; empty
+// for any other run.
+std::string finished_corpus_of(const StoredRun& run);
 // What a job says of a key: "model.norm" is "powernorm{warmup=4000}". Empty for an unknown key.
 std::string setting_of(const train::Job& job, const std::string& key);
 // The run with the i-th seed, counted from the first, for weights, batches and drawn data; the

@@ -103,6 +103,17 @@ TEST_CASE("study: singular-values judges three runs of either norm on WMT, and n
   const Result result = run_small("singular-values", options);
   REQUIRE(result.checks.size() == 1);
   CHECK(result.checks[0].judged);
+  std::ranges::reverse(options.runs);  // PowerNorm's first
+  const Result turned = run_small("singular-values", options);
+  REQUIRE(turned.checks.size() == 1);
+  CHECK(turned.checks[0].judged);
+  CHECK(turned.checks[0].claim == result.checks[0].claim);
+  CHECK(turned.checks[0].measured == doctest::Approx(result.checks[0].measured));
+  // A training that has not ended is not what the source speaks of.
+  const std::filesystem::path ended = temp / "wmt-layernorm1/result.json";
+  std::filesystem::rename(ended, temp / "aside");
+  CHECK_FALSE(run_small("singular-values", options).checks.at(0).judged);
+  std::filesystem::rename(temp / "aside", ended);
   add_run("batchnorm", 1, "multi30k");
   for (const Check& c : run_small("singular-values", options).checks) CHECK_FALSE(c.judged);
 }

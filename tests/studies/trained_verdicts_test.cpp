@@ -92,13 +92,16 @@ VerdictCase sentence_case() {
 
 VerdictCase shift_case() {
   using N = std::pair<std::vector<ShiftNumbers>, std::vector<ShiftNumbers>>;  // none, batchnorm
-  const std::vector<ShiftNumbers> none(3, {1, 0.9, 0.5}), batch(3, {1.01, 0.89, 0.49});
+  const std::vector<ShiftNumbers> none(3, {1, 0.9, 0.5}), batch(3, {1, 0.89, 0.49});
   // Of differences 0.01, 0.01 and -0.01 the mean is positive, and not significantly.
   return verdict_case<N>(
       "covariate-shift", {none, batch},
-      [](const N& n, Result& r) { judge_shift("mnist_mlp", n.first, n.second, r); },
-      {{"|G - G'|", [](N& n) { n.second[0].distance = 0.99; }},
-       {"cos(G, G')", [](N& n) { n.second[1].cosine = 0.91; }},
+      [](const N& n, Result& r) { judge_shift("deep_linear", n.first, n.second, r); },
+      {{"|G - G'|",
+        [](N& n) {
+          for (ShiftNumbers& of : n.second) of.distance = 0.99;
+        }},
+       {"cos(G, G')", [](N& n) { n.second[1].cosine = -0.91; }},
        {"last train loss", [](N& n) { n.second[2].loss = 0.51; }}});
 }
 
@@ -114,41 +117,10 @@ VerdictCase noise_case() {
           n.batch[1].loss = 1.01;
           n.noisy[1].loss = 1.0025;  // the other claim keeps its number
         }},
-       {"moved", [](N& n) { n.noisy[2].moved = 0.09; }},
-       {"stretched", [](N& n) { n.noisy[0].stretched = 0.19; }}});
-}
-
-// 201 values whose median is 1 and whose 99th percentile is as given.
-std::vector<double> spread_to(double p99) {
-  std::vector<double> values(201, 1);
-  std::fill_n(values.begin(), 3, p99);
-  return values;
-}
-
-VerdictCase outlier_case() {
-  using N = FigureNumbers;
-  const N good{"dist_mu", FigureSeeds(3, spread_to(4.1)), FigureSeeds(3, spread_to(4))};
-  return verdict_case<N>("statistics", good, judge_outliers,
-                         {{"p99 / median of dist_mu, translation - cifar_resnet20",
-                           [](N& n) { n.text[1] = spread_to(3.9); }}});
-}
-
-VerdictCase distance_case() {
-  using N = FigureNumbers;
-  const N good{"dist_mu", FigureSeeds(3, {0, 10.1, 99}), FigureSeeds(3, {0, 1, 5})};
-  return verdict_case<N>("statistics", good, judge_distances,
-                         {{"log10 of the medians of dist_mu, translation / cifar_resnet20",
-                           [](N& n) { n.text[2][1] = 9.9; }}});
-}
-
-VerdictCase quadratic_case() {
-  using N = QuadraticNumbers;
-  const N good{"pn_v", FigureSeeds(3, {0, 1, 9}), FigureSeeds(3, {0, 1.01, 2}),
-               FigureSeeds(3, spread_to(4)), FigureSeeds(3, spread_to(4.1))};
-  return verdict_case<N>(
-      "statistics", good, judge_quadratic,
-      {{"dist_square, batchnorm / pn_v", [](N& n) { n.batch_distance[0][1] = 0.99; }},
-       {"gnorm_square, batchnorm - pn_v", [](N& n) { n.gradient[1] = spread_to(4.3); }}});
+       {"moved, noisybatchnorm - none", [](N& n) { n.none[2].moved = 0.12; }},
+       {"moved, noisybatchnorm - batchnorm", [](N& n) { n.batch[2].moved = 0.12; }},
+       {"stretched, noisybatchnorm - none", [](N& n) { n.none[0].stretched = 0.22; }},
+       {"stretched, noisybatchnorm - batchnorm", [](N& n) { n.batch[0].stretched = 0.22; }}});
 }
 
 VerdictCase landscape_case() {
@@ -183,26 +155,18 @@ VerdictCase task_landscape_case() {
       {{"log10 of beta of none / x's", [](N& n) { n.first[1][0].second[1] = 0.98; }}});
 }
 
-VerdictCase share_case() {
-  using N = std::vector<double>;
-  N ratios(100, 1);
-  std::fill_n(ratios.begin(), 4, 1.01);
-  return verdict_case<N>("figure7", ratios,
-                         [](const N& n, Result& r) { judge_shares("pn_v", false, n, r); },
-                         {{"share of features", [](N& n) { n[4] = 1.01; }}});
+VerdictCase best_case() {
+  using N = BestCosts;
+  return verdict_case<N>(
+      "convergence", {"attentive_reader", "recurrentbatchnorm", {50, 51, 52}, {51, 52, 53}},
+      judge_best,
+      {{"by how much layernorm's best result is better", [](N& n) { n.layernorm[1] = 54; }}});
 }
 
-VerdictCase seed_share_case() {
-  return verdict_case<ShareSeeds>("figure7", {"translation", "pn_v{eps=1e-5}", {0.96, 0.96, 0.96}},
-                                  judge_share_seeds,
-                                  {{"share of features with |gain| <= psi, less 0.95",
-                                    [](ShareSeeds& n) { n.shares[1] = 0.93; }}});
-}
-
-VerdictCase margin_case() {
-  return verdict_case<MarginNumbers>(
-      "batch-size", {"bleu of a above b's", true, {0.1, 0.1, 0.1}}, judge_margin,
-      {{"bleu of a above b's", [](MarginNumbers& n) { n.margins[1] = -0.1; }}});
+VerdictCase transfer_case() {
+  using N = TransferNumbers;
+  return verdict_case<N>("transfer", {"MR", true, {1, 1, 1}}, judge_transfer,
+                         {{"by how much layernorm is better", [](N& n) { n.better[0] = -1; }}});
 }
 
 VerdictCase speedup_case() {
@@ -222,12 +186,6 @@ VerdictCase curve_case() {
                           {"last valid loss of layernorm", [](N& n) { n.a.valid[1] = 2; }}});
 }
 
-VerdictCase area_case() {
-  using N = AreaNumbers;
-  return verdict_case<N>("singular-values", {"area of a - b's", true, {0.1, 0.1, 0.1}}, judge_areas,
-                         {{"area of a - b's", [](N& n) { n.differences[2] = -0.1; }}});
-}
-
 // What is shown and not judged: the value, and that it counts neither way.
 template <class Judge>
 double shown(const Judge& judge) {
@@ -243,14 +201,18 @@ TEST_CASE("studies: what is not judged is measured the way that it says") {
   CHECK(shown([](Result& r) { judge_growth("x", {1, 2, 5}, {2, 4, 9}, r); }) == 2);
   CHECK(shown([](Result& r) { judge_areas({"x", false, {0.25, 0.25, 0.625}}, r); }) == 0.375);
   CHECK(shown([](Result& r) { judge_areas({"x", true, {0.25, 0.5}}, r); }) == 0.375);
-  CHECK(shown([](Result& r) { judge_quadratic({"x", {{1, 2, 9}}, {{3, 20, 30}}}, r); }) == 1);
+  CHECK(shown([](Result& r) { judge_quadratic({"x", "y", {{1, 2, 9}}, {{3, 20, 30}}}, r); }) == 1);
   CHECK(shown([](Result& r) {
           judge_shares("x", true, std::vector{0.5, 1.0, 2.0, 3.0}, r);
         }) == 0.5);
   CHECK(shown([](Result& r) {
-          judge_share_seeds({"translation", "batchnorm", {0.5, 1}}, r);
+          judge_share_seeds({"translation", "batchnorm", false, {0.5, 1}}, r);
         }) == 0.75);
-  CHECK(shown([](Result& r) { judge_share_seeds({"word_lm", "pn_v", {1, 1, 1}}, r); }) == 1);
+  CHECK(shown([](Result& r) { judge_share_seeds({"word_lm", "pn_v", true, {1, 1, 1}}, r); }) == 1);
+  CHECK(shown([](Result& r) {
+          judge_share_seeds({"translation", "pn_v", true, {1, 0.5}}, r);
+        }) == 0.5);
+  CHECK(shown([](Result& r) { judge_transfer({"x", false, {1, 1, 4}}, r); }) == 2);
   CHECK(shown([](Result& r) { judge_margin({"x", false, {1, 2, 6}}, r); }) == 3);
   CHECK(shown([](Result& r) { judge_margin({"x", true, {1, 2}}, r); }) == 1.5);
   CHECK(shown([](Result& r) { judge_margin({"x", true, {1, 1, 4}, true}, r); }) == 2);
@@ -300,6 +262,32 @@ TEST_CASE("studies: means of fewer seeds than the source has are not judged") {
   CHECK_FALSE(result.checks.at(1).judged);
 }
 
+// Figures 1 and 2 of Ba, Kiros, Hinton 2016 have no other pairs.
+TEST_CASE("studies: best results are judged of the tasks and norms that a figure shows") {
+  const auto judged = [](const std::string& task, const std::string& norm) {
+    Result result;
+    judge_best({task, norm, {1, 1, 1}, {2, 2, 2}}, result);
+    return result.checks.size();
+  };
+  CHECK(judged("order_embeddings", "none") == 1);
+  CHECK(judged("order_embeddings", "batchnorm") == 0);
+  CHECK(judged("attentive_reader", "none") == 1);
+  CHECK(judged("attentive_reader", "recurrentbatchnorm{steps=480}") == 1);
+  CHECK(judged("attentive_reader", "layernorm") == 0);
+  CHECK(judged("handwriting", "none") == 0);
+}
+
+TEST_CASE("studies: a shift is no smaller unless three seeds show that it is") {
+  const auto holds = [](std::vector<double> more) {
+    Result result;
+    result.not_below_zero_over_seeds("x", more);
+    return result.holds();
+  };
+  CHECK(holds({-0.1, 0, -0.1}));  // t = -2
+  CHECK_FALSE(holds({-0.1, -0.05, -0.1}));
+  CHECK(holds({-1, -1}));  // two seeds judge nothing
+}
+
 TEST_CASE("studies: a speedup by hand") {
   // The best of the first comes after 30 updates; the other passes it half way from 10 to 20.
   const std::vector<CostPoint> first{{10, 5}, {20, 4}, {30, 3}, {40, 3.5}},
@@ -310,26 +298,17 @@ TEST_CASE("studies: a speedup by hand") {
   CHECK(speedup(first, at_once) == 3);
 }
 
-TEST_CASE("studies: outliers are the 99th percentile by the median") {
-  CHECK(outlier_ratio(spread_to(5)) == 5);
-  std::vector<double> values;
-  for (int i = 0; i <= 100; ++i) values.push_back(i);
-  CHECK(outlier_ratio(values) == doctest::Approx(99.0 / 50));
-}
-
 }  // namespace
 
 std::vector<VerdictCase> trained_verdict_cases() {
-  using Topics = std::pair<double, double>;
-  std::vector<VerdictCase> cases{
-      batch_case(),          detached_case(),  sentence_case(), shift_case(),
-      noise_case(),          outlier_case(),   distance_case(), quadratic_case(),
-      task_landscape_case(), landscape_case(), share_case(),    seed_share_case(),
-      margin_case(),         speedup_case(),   curve_case(),    area_case()};
-  cases.push_back(verdict_case<Topics>(
-      "transfer", {50, 50.1},
-      [](const Topics& t, Result& r) { judge_topics("none", t.first, t.second, r); },
-      {{"tells topics apart", [](Topics& t) { t.second = 49.9; }}}));
+  std::vector<VerdictCase> cases{batch_case(),          detached_case(), sentence_case(),
+                                 shift_case(),          noise_case(),    landscape_case(),
+                                 task_landscape_case(), speedup_case(),  best_case(),
+                                 curve_case(),          transfer_case()};
+  cases.push_back(verdict_case<SeedValues>(
+      "transfer", {0.1, 0.1, 0.1},
+      [](const SeedValues& gains, Result& r) { judge_topics("none", gains, r); },
+      {{"tells topics apart", [](SeedValues& gains) { gains[1] = -0.1; }}}));
   return cases;
 }
 

@@ -141,10 +141,14 @@ TEST_CASE("study: figure7 of three runs judges PN-V of a translation, and shows 
   const Result result = run_small("figure7", options);
   CHECK(result.drawings.size() == 6);
   REQUIRE(result.checks.size() == 2);
-  CHECK(check_of(result, "translation, pn_v: share of features with |gain| <= psi, less 0.95")
+  CHECK(check_of(result,
+                 "translation, pn_v: share of features with |gain| <= psi, the least of the seeds")
             .judged);
   CHECK_FALSE(
       check_of(result, "translation, batchnorm: share of features with |gain| <= psi").judged);
+  options.runs.push_back(options.runs.front());
+  test::check_refused([&] { run_small("figure7", options); },
+                      "[figure7] --run: expected runs that differ in task, norm, data or seed");
 }
 
 TEST_CASE("study: batch-size gathers one update from eight batches, four, two and one") {
@@ -201,13 +205,13 @@ TEST_CASE("study: batch-size of runs has what they score, by norm and size") {
     losses.push_back(report::value_in(read, {"valid", "loss", "last", "", false}).value());
   }
   CHECK(std::abs(std::stod(rows[4][3]) - (losses[0] + losses[1]) / 2) < 1e-4);
-  // All three grow, and layer norm is compared with the others at two sizes; of digits it is open.
-  CHECK(result.checks.size() == 3 + 2 * 2);
+  // All three grow, and three pairs are compared at two sizes; of digits it is open.
+  CHECK(result.checks.size() == 3 + 3 * 2);
   for (const Check& c : result.checks) {
     CAPTURE(c.claim);
     CHECK_FALSE(c.judged);
-    const bool is_equal =
-        c.claim.find("m = 32") != std::string::npos && c.claim.find("pn_v") != std::string::npos;
+    const bool is_equal = c.claim.find("m = 32") != std::string::npos &&
+                          c.claim.find("layernorm above pn_v") != std::string::npos;
     CHECK((c.bound == "the source has them equal, which no test shows") == is_equal);
   }
   CHECK(result.drawings.at(0).plot.series.size() == 3);
@@ -233,6 +237,10 @@ TEST_CASE("study: landscape has ten steps along the gradient of every fifth upda
   CHECK(shallow.tables.at(1).rows.size() == 1 + 3 * 2);
   CHECK(shallow.drawings.at(0).plot.series.size() == 3);
   for (const Check& c : shallow.checks) CHECK_FALSE(c.judged);
+  Options options{*backend};
+  options.data = test::small_digits().string();
+  test::check_refused([&] { run_small("landscape", options); },
+                      "[landscape] --task: expected one beside --data or --recipe, got none");
 }
 
 TEST_CASE("study: covariate-shift looks at every layer but the first") {
@@ -243,6 +251,12 @@ TEST_CASE("study: covariate-shift looks at every layer but the first") {
   CHECK(lines[1][2] == "fc2");
   CHECK(lines[2][2] == "logits");
   CHECK(result.checks.size() == 3);
+  Options options = on_small_digits(*backend);
+  options.norms = {"batchnorm{keep=0.95}", "none"};
+  CHECK(run_small("covariate-shift", options).checks.size() == 3);
+  options.norms = {"none", "batchnorm", "none"};
+  test::check_refused([&] { run_small("covariate-shift", options); },
+                      "--norm: expected each norm once, got none twice");
 }
 
 TEST_CASE("study: noise after BatchNorm moves the activations more than BatchNorm lets them") {
@@ -252,6 +266,9 @@ TEST_CASE("study: noise after BatchNorm moves the activations more than BatchNor
   REQUIRE(rows.size() == 4);
   CHECK(std::stod(rows[3][1]) > 2 * std::stod(rows[2][1]));
   CHECK(std::stod(rows[3][2]) > 2 * std::stod(rows[2][2]));
+  REQUIRE(result.drawings.size() == 3);
+  CHECK(result.drawings[1].plot.series.size() == 3);
+  CHECK(result.drawings[1].plot.series[0].y.size() == 6);
 }
 
 TEST_CASE("study: noise after BatchNorm is seen in a linear network, too") {
@@ -268,13 +285,48 @@ TEST_CASE("study: statistics of every step, without a mean where the norm has no
   const auto backend = make_backend(default_backend());
   const Result result = run_small("statistics", on_small_digits(*backend));
   CHECK(result.tables.at(0).rows.size() == 1 + 3 * (4 + 2 + 1));
-  const auto& lines = result.tables.at(1).rows;
+  const auto& lines = result.tables.at(2).rows;
   REQUIRE(lines.size() == 1 + 3 * 6);
   CHECK(lines[1][1] == "batchnorm");
   CHECK_FALSE(lines[1][4].empty());
   CHECK(lines[12][1] == "pn_v");
   CHECK(lines[12][4].empty());
   CHECK(result.drawings.size() == 4);
+  Options options = on_small_digits(*backend);
+  options.steps = 2;
+  test::check_refused([&] { run_small("statistics", options); },
+                      "[statistics] --steps: expected at least 3");
+}
+
+// Of small digits an epoch has three updates.
+TEST_CASE("study: statistics are summed up by epochs, too") {
+  const auto backend = make_backend(default_backend());
+  Options options = on_small_digits(*backend);
+  options.norms = {"pn_v"};
+  const Result result = run_small("statistics", options);
+  const auto &epochs = result.tables.at(1).rows, &lines = result.tables.at(2).rows;
+  const auto last_epoch = std::int64_t(std::ceil(std::stod(lines.back()[3])));
+  CHECK(std::ssize(epochs) == 1 + 2 * last_epoch);
+  CHECK(epochs.back()[5] == fmt::format("{}", last_epoch));
+}
+
+TEST_CASE(
+    "study: statistics have batch norm and PN-V with scaled rows, too, and judge like by like" *
+    doctest::test_suite("slow")) {
+  const auto backend = make_backend(default_backend());
+  Options options = on_small_pairs(*backend);
+  const Result result = run_small("statistics", options);
+  std::vector<std::string> claims;
+  for (const Check& c : result.checks) {
+    if (c.claim.find("dist_square, b") != std::string::npos) claims.push_back(c.claim);
+  }
+  const std::string start = "translation: log10 of the medians of dist_square, ";
+  CHECK(claims == std::vector<std::string>{start + "batchnorm / pn_v",
+                                           start + "batchnorm + ls / pn_v + ls",
+                                           start + "batchnorm + ls / powernorm"});
+  options.settings.push_back({"model.scaling", "layerscaling"});
+  const Result scaled = run_small("statistics", options);
+  CHECK(scaled.drawings.at(1).plot.series.size() == 3);
 }
 
 TEST_CASE("study: statistics compares text with images by the first options of a norm" *
@@ -285,9 +337,9 @@ TEST_CASE("study: statistics compares text with images by the first options of a
   const Result both = run_small("statistics", options);
   options.norms.pop_back();
   const Result first = run_small("statistics", options);
-  REQUIRE(first.checks.size() == 6);
-  REQUIRE(both.checks.size() == 6);
-  for (std::size_t i = 0; i < 6; ++i) {
+  REQUIRE(first.checks.size() == 10);
+  REQUIRE(both.checks.size() == 10);
+  for (std::size_t i = 0; i < 10; ++i) {
     CAPTURE(first.checks[i].claim);
     CHECK_FALSE(first.checks[i].judged);  // of one seed
     CHECK(both.checks[i].measured == first.checks[i].measured);

@@ -12,7 +12,9 @@ namespace {
 
 std::vector<VerdictCase> all_cases() {
   std::vector<VerdictCase> all = exact_verdict_cases();
-  for (VerdictCase& made : trained_verdict_cases()) all.push_back(std::move(made));
+  for (const auto& cases : {trained_verdict_cases(), shen_verdict_cases()}) {
+    all.insert(all.end(), cases.begin(), cases.end());
+  }
   return all;
 }
 

@@ -148,7 +148,7 @@ TEST_CASE("gradient probe: the slope at the weights of a training is its step's,
     GradientProbe probe(*backend, job);
     double loss = 0;
     const auto expect = [&](std::int64_t, const task::Batch& batch) {
-      probe.take(batch);
+      probe.take(batch, training.variables());
       const Weights theta = probe.read(training.variables());
       const Slope here = probe.at(theta);
       loss = here.loss;
@@ -166,6 +166,26 @@ TEST_CASE("gradient probe: the slope at the weights of a training is its step's,
     REQUIRE(probe.layers().size() == 3);
     CHECK(probe.layers()[1].name == "fc2");
     CHECK(probe.layers()[0].end == probe.layers()[1].begin);
+  }
+}
+
+// These norms divide by running statistics, which updates move.
+TEST_CASE("gradient probe: the loss at the weights of a training is its step's with any states") {
+  const auto backend = make_backend("reference");
+  for (const char* norm : {"powernorm{warmup=2}", "mabn", "batchrenorm"}) {
+    CAPTURE(std::string(norm));
+    const train::Job job = small_job(small_options(*backend), norm);
+    Training training(*backend, job);
+    GradientProbe probe(*backend, job);
+    double loss = 0;
+    const auto expect = [&](std::int64_t, const task::Batch& batch) {
+      probe.take(batch, training.variables());
+      loss = probe.at(probe.read(training.variables())).loss;
+    };
+    const auto look = [&](const TrainedStep& s) {
+      CHECK(s.loss == doctest::Approx(loss).epsilon(1e-12));
+    };
+    training.run({.expect = expect, .look = look});
   }
 }
 
