@@ -38,11 +38,13 @@ void add_reproduce(Command command) {
   app->add_option("--tasks", args->tasks, "columns or their tasks, separated by commas")
       ->delimiter(',');
   app->add_option("--norms", args->norms, "rows, separated by commas")->delimiter(',');
-  app->add_option("--seeds", args->seeds, "how many, or which, separated by commas")
+  app->add_option("--seeds", args->seeds,
+                  "how many, or which, separated by commas; those of a study follow each other")
       ->capture_default_str();
-  add_choice(*app, "--recipe", args->run.recipe, {"paper", "release", "short", "laptop"},
-             "as the paper trained, or its authors' program, or for less time, or as small as a "
-             "laptop likes");
+  add_choice(
+      *app, "--recipe", args->run.recipe, {"paper", "release", "short", "laptop"},
+      "as the paper trained, with a published program's settings, for less time, or as small "
+      "as a laptop likes");
   app->add_option("--data", args->run.data, "builtin, or a folder with the real data");
   app->add_option("--set", args->run.sets, "override a value of all recipes: section.key=value")
       ->type_name("KEY=VALUE");

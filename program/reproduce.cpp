@@ -22,7 +22,7 @@ std::vector<std::string> studies_of(const Plan& plan, const ReproduceArgs& args,
   std::vector<std::string> commands;
   for (const study::PaperColumn& column : plan.table.columns) {
     if (column.study.empty() || column.run != trial.run) continue;
-    const std::string command = shell_command(study_words(args, column, trial.folder));
+    const std::string command = shell_command(study_words(args, column, trial));
     if (std::ranges::find(commands, command) == commands.end()) commands.push_back(command);
   }
   return commands;

@@ -7,6 +7,7 @@
 #include "frontend/io/message.h"
 #include "frontend/io/plot.h"
 #include "program/common.h"
+#include "program/reproduce_choice.h"
 #include "program/reproduce_compare.h"
 #include "program/reproduce_measure.h"
 #include "program/reproduce_queue.h"
@@ -82,6 +83,7 @@ void write_page(const std::filesystem::path& folder, std::span<const report::Com
 int run_reproduce_all(ReproduceArgs args) {
   check(args.tasks.empty() && args.norms.empty() && !args.plan, ErrorKind::kUsage,
         "reproduce all: expected no --tasks, --norms or --plan, which are of one table");
+  expect_consecutive(args.seeds);
   const std::filesystem::path folder = args.out.empty() ? "runs/all" : args.out;
   std::error_code error;
   std::filesystem::create_directories(folder, error);

@@ -10,7 +10,7 @@ namespace keel::cli {
 // OUT/all.html. A table that cannot be trained with the data at hand keeps its place, with the
 // paper's values and the reason.
 // Returns the exit code of `keel reproduce`. Throws Error{kUsage} with --tasks, --norms or --plan,
-// which need one table.
+// which need one table, and for seeds that do not follow each other, which studies cannot take.
 int run_reproduce_all(ReproduceArgs args);
 
 }  // namespace keel::cli

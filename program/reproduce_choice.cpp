@@ -61,6 +61,14 @@ std::vector<std::int64_t> seeds_of(const std::string& text) {
   return seeds;
 }
 
+void expect_consecutive(const std::string& text) {
+  const std::vector<std::int64_t> seeds = seeds_of(text);
+  for (std::size_t i = 1; i < seeds.size(); ++i) {
+    check(seeds[i] == seeds[i - 1] + 1, ErrorKind::kUsage,
+          "--seeds: expected seeds that follow each other, as studies take them, got {}", text);
+  }
+}
+
 study::PaperTable chosen_table(const ReproduceArgs& args) {
   study::PaperTable table = study::find_paper_table(args.table);
   table.columns = chosen(table.columns, args.tasks, "--tasks", [](const study::PaperColumn& c) {
@@ -74,6 +82,12 @@ study::PaperTable chosen_table(const ReproduceArgs& args) {
 std::string data_of(const ReproduceArgs& args, const study::PaperColumn& column) {
   const bool builtin = column.is_builtin || args.run.data == "builtin";
   return builtin ? "" : args.run.data;
+}
+
+void append_backend(std::vector<std::string>& words, const RunArgs& run) {
+  if (!run.backend.empty()) words.insert(words.end(), {"--backend", run.backend});
+  if (run.threads != 0) words.insert(words.end(), {"--threads", fmt::format("{}", run.threads)});
+  if (run.tf32) words.emplace_back("--tf32");
 }
 
 bool is_in_zoo(const study::PaperColumn& column) {

@@ -3,15 +3,22 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 
 #include "frontend/report/figures.h"
-#include "program/reproduce_choice.h"
+#include "program/metric_facts.h"
 #include "program/reproduce_figure.h"
 #include "program/reproduce_measure.h"
+#include "program/reproduce_remarks.h"
 
 namespace keel::cli {
 namespace {
+
+// Whether more is better, as the run's model says of the metric; of a loss it is not.
+bool more_is_better(const report::Run& run, const std::string& metric) {
+  const std::vector<report::MetricFacts> facts = metric_facts(run);
+  const auto fact = std::ranges::find(facts, metric, &report::MetricFacts::name);
+  return fact != facts.end() && fact->higher_is_better;
+}
 
 // The number of a finished training in the paper's unit.
 std::optional<double> value_of(const report::Run& run, const study::PaperColumn& column) {
@@ -19,22 +26,24 @@ std::optional<double> value_of(const report::Run& run, const study::PaperColumn&
     const auto measured = measured_value(run.folder, column);
     return measured ? std::optional(column.offset + column.scale * *measured) : std::nullopt;
   }
-  const report::Figure figure{column.split, column.metric, column.weights, "", false};
-  const auto value = report::value_in(run, figure);
+  const auto value = report::value_in(
+      run, {column.split, column.metric, column.weights, "", more_is_better(run, column.metric)});
   return value ? std::optional(column.offset + column.scale * *value) : std::nullopt;
 }
 
-// What became of the trials of a cell that gave no number, each reason once.
-void note_failures(report::ComparedCell& cell, const std::vector<const Trial*>& trials) {
-  std::vector<std::string> notes;
-  for (const Trial* trial : trials) {
-    if (trial->state == TrialState::kFinished) continue;
-    const std::string what = state_text(*trial);
-    if (cell.mark.empty()) cell.mark = what;
-    const std::string why = trial->reason.empty() ? "" : ": " + trial->reason;
-    notes.push_back(fmt::format("seed {}: {}{}", trial->seed, what, why));
+// Why a finished training has no number in a column.
+std::string missing_text(const study::PaperColumn& column) {
+  if (!column.study.empty()) return "not measured yet";
+  if (column.split == "test") {
+    return fmt::format("reports no {} of {} weights", column.metric, column.weights);
   }
-  cell.note = fmt::format("{}", fmt::join(notes, "; "));
+  return fmt::format("reports no {} on the {} set", column.metric,
+                     column.split == "valid" ? "validation" : "training");
+}
+
+// What became of a trial that is not finished.
+std::string unfinished_text(const Trial& trial) {
+  return state_text(trial) + (trial.reason.empty() ? "" : ": " + trial.reason);
 }
 
 report::ComparedCell compared_cell(const Plan& plan, const ReproduceArgs& args,
@@ -46,80 +55,32 @@ report::ComparedCell compared_cell(const Plan& plan, const ReproduceArgs& args,
   if (const auto paper = row.values.find(column.name); paper != row.values.end()) {
     cell.paper = paper->second;
   }
-  std::vector<const Trial*> trials;
+  std::vector<std::string> notes;
   std::vector<double> epochs, seconds;
   for (const std::size_t place : planned.trials) {
     const Trial& trial = plan.trials[place];
-    trials.push_back(&trial);
     cell.commands.push_back(shell_command(trial.start));
     if (!column.study.empty()) {
-      cell.commands.push_back(shell_command(study_words(args, column, trial.folder)));
+      cell.commands.push_back(shell_command(study_words(args, column, trial)));
     }
-    if (trial.state != TrialState::kFinished) continue;
+    if (trial.state != TrialState::kFinished) {
+      if (cell.mark.empty()) cell.mark = state_text(trial);
+      notes.push_back(fmt::format("seed {}: {}", trial.seed, unfinished_text(trial)));
+      continue;
+    }
     const report::Run run = report::read_run(trial.folder);
-    if (const auto value = value_of(run, column)) cell.ours.push_back(*value);
+    if (const auto value = value_of(run, column)) {
+      cell.ours.push_back(*value);
+    } else {
+      notes.push_back(fmt::format("seed {}: {}", trial.seed, missing_text(column)));
+    }
     if (const auto done = report::epochs_of(run)) epochs.push_back(*done);
     if (run.seconds) seconds.push_back(*run.seconds);
   }
   if (!epochs.empty()) cell.epochs = report::spread_of(epochs).mean;
   if (!seconds.empty()) cell.seconds = report::spread_of(seconds).mean;
-  if (!trials.empty()) note_failures(cell, trials);
+  if (!notes.empty()) cell.note = fmt::format("{}", fmt::join(notes, "; "));
   return cell;
-}
-
-// How the recipes of this name stand to the paper's.
-std::string recipe_text(const std::string& name) {
-  if (name == "paper") return "paper";
-  if (name == "release") return "release, as the authors' program trains";
-  return name + (name == "short" ? ", the paper's with fewer epochs or a smaller network"
-                                 : ", which is smaller than the paper's");
-}
-
-std::vector<std::string> remarks_of(const Plan& plan, const ReproduceArgs& args) {
-  const bool builtin = args.run.data.empty() || args.run.data == "builtin";
-  std::vector<std::string> remarks{
-      "Paper: " + plan.table.source + ".", "Recipe: " + recipe_text(args.run.recipe) + ".",
-      "Data: " +
-          (builtin ? "built in; the paper's numbers are of other data." : args.run.data + "."),
-      fmt::format("Seeds: {}.", fmt::join(plan.seeds, ", ")),
-      "Program: keel " KEEL_VERSION ", backend " + plan.trials[0].settings.at("run.backend") + "."};
-  if (!args.run.sets.empty()) {
-    remarks.push_back(fmt::format("Settings: {}.", fmt::join(args.run.sets, ", ")));
-  }
-  return remarks;
-}
-
-// The source of the training rows of a column's finished trainings, its files relative to the
-// folder of data; "" where no training says it.
-std::string recorded_data(const Plan& plan, const study::PaperColumn& column,
-                          const std::string& folder) {
-  const std::string prefix = (std::filesystem::path(folder) / "").string();
-  std::set<std::string> texts;
-  for (const Trial& trial : plan.trials) {
-    if (trial.run != column.run || trial.state != TrialState::kFinished) continue;
-    std::string data = report::read_run(trial.folder).data;
-    for (std::size_t at = 0; (at = data.find(prefix, at)) != std::string::npos;) {
-      data.erase(at, prefix.size());
-    }
-    if (!data.empty()) texts.insert(data);
-  }
-  return texts.empty() ? "" : report::merged_text(texts);
-}
-
-// What a column's trainings here have as data, as far as it is known.
-std::string data_text(const Plan& plan, const ReproduceArgs& args,
-                      const study::PaperColumn& column) {
-  const std::string folder = data_of(args, column);
-  if (folder.empty()) return "built in";
-  const std::string recorded = recorded_data(plan, column, folder);
-  if (!recorded.empty()) return recorded;
-  // "data/" has no file name of its own.
-  return (std::filesystem::path(folder) / "").parent_path().filename().string();
-}
-
-// The column's title with its data: the paper's name of a column says nothing of these.
-std::string headed(const Plan& plan, const ReproduceArgs& args, const study::PaperColumn& column) {
-  return fmt::format("{} [data here: {}]", column.title, data_text(plan, args, column));
 }
 
 std::optional<double> printed_number(const std::string& text) {
@@ -190,7 +151,7 @@ void add_systems(const study::PaperTable& table, report::Comparison& comparison)
     for (const study::PaperColumn& column : table.columns) {
       report::ComparedCell& cell = cells.emplace_back();
       cell.mark = "-";
-      cell.note = "another network, which is not here";
+      cell.note = "of another paper, and not trained here";
       const auto value = system.values.find(column.name);
       if (value == system.values.end()) continue;
       cell.paper = value->second;
@@ -217,6 +178,7 @@ report::Comparison compare(const Plan& plan, const ReproduceArgs& args) {
       cells.push_back(compared_cell(plan, args, row, plan.table.columns[j], plan.cells[i][j]));
     }
   }
+  add_standard_errors(plan.table, comparison);
   add_differences(plan.table, plan.seeds.size(), comparison);
   add_systems(plan.table, comparison);
   comparison.charts = figure_charts(plan);

@@ -27,10 +27,17 @@ std::vector<report::Run> runs_of(const Plan& plan, std::size_t column) {
   return runs;
 }
 
+report::ChartOptions axis_of(const study::PaperTable& table) {
+  const auto axis = table.along_updates ? report::ChartAxis::kUpdates : report::ChartAxis::kAuto;
+  return {axis, table.log_x};
+}
+
 std::optional<report::Chart> chart_of(const study::PaperColumn& column,
-                                      const std::vector<report::Run>& runs) {
+                                      const std::vector<report::Run>& runs,
+                                      const report::ChartOptions& options) {
   if (runs.empty()) return std::nullopt;
-  const auto charts = report::charts_of(report::sections_of(runs)[0], metric_facts(runs[0]));
+  const auto charts =
+      report::charts_of(report::sections_of(runs)[0], metric_facts(runs[0]), options);
   const std::string instead = column.split == "train" ? "step" : "valid";
   for (const std::string& split : {column.split, instead}) {
     const auto found = std::ranges::find(charts, split + "-" + column.metric, &report::Chart::name);
@@ -63,6 +70,7 @@ std::vector<report::Line> measured_lines(const Plan& plan, const PlannedCell& ce
 std::optional<report::Chart> measured_chart(const Plan& plan, std::size_t place) {
   const study::PaperColumn& column = plan.table.columns[place];
   io::Plot plot{.title = column.title, .x_label = "updates", .y_label = column.title, .series = {}};
+  plot.log_x = plan.table.log_x;
   for (std::size_t row = 0; row < plan.cells.size(); ++row) {
     const auto lines = measured_lines(plan, plan.cells[row][place], column);
     if (lines.empty()) continue;
@@ -80,8 +88,8 @@ std::vector<report::Chart> figure_charts(const Plan& plan) {
   if (!plan.table.is_figure) return charts;
   for (std::size_t i = 0; i < plan.table.columns.size(); ++i) {
     const study::PaperColumn& column = plan.table.columns[i];
-    auto chart =
-        column.study.empty() ? chart_of(column, runs_of(plan, i)) : measured_chart(plan, i);
+    auto chart = column.study.empty() ? chart_of(column, runs_of(plan, i), axis_of(plan.table))
+                                      : measured_chart(plan, i);
     if (chart) charts.push_back(std::move(*chart));
   }
   return charts;

@@ -8,6 +8,7 @@
 #include "frontend/io/input_file.h"
 #include "frontend/train/run_folder.h"
 #include "program/common.h"
+#include "program/reproduce_choice.h"
 #include "studies/study.h"
 #include "studies/transfer_data.h"
 
@@ -106,8 +107,11 @@ std::string missing_for_study(const ReproduceArgs& args, const study::PaperColum
 }
 
 std::vector<std::string> study_words(const ReproduceArgs& args, const study::PaperColumn& column,
-                                     const fs::path& folder) {
-  return {"study", column.study, "--run", folder.string(), "--data", args.run.data};
+                                     const Trial& trial) {
+  std::vector<std::string> words{"study", column.study, "--run", trial.folder.string()};
+  if (!trial.data.empty()) words.insert(words.end(), {"--data", trial.data});
+  append_backend(words, args.run);
+  return words;
 }
 
 void measure_trials(const Plan& plan, const ReproduceArgs& args) {

@@ -12,9 +12,9 @@ namespace keel::cli {
 // Why the given data have nothing by which a study can measure a column; "": they have.
 std::string missing_for_study(const ReproduceArgs& args, const study::PaperColumn& column);
 
-// The arguments for the keel that measures a training.
+// The arguments for the keel that measures a training, by the call's backend.
 std::vector<std::string> study_words(const ReproduceArgs& args, const study::PaperColumn& column,
-                                     const std::filesystem::path& folder);
+                                     const Trial& trial);
 
 // Has the studies of the table's columns measure every finished training that they have not
 // measured before; of a figure, every checkpoint that the training keeps, too. Their results stay

@@ -5,12 +5,21 @@
 #include <thread>
 
 #include "backends/backends.h"
+#include "frontend/train/run_log.h"
 #include "program/common.h"
 #include "program/reproduce_choice.h"
 #include "program/reproduce_measure.h"
 
 namespace keel::cli {
 namespace {
+
+const std::string kSource = "data.source";
+
+// The data that settings name; "" for built-in data.
+std::string data_in(const report::Settings& settings) {
+  const auto source = settings.find(kSource);
+  return source == settings.end() || source->second == "builtin" ? "" : source->second;
+}
 
 // Threads for one of several trainings at once, unless they are given.
 int threads_of(const ReproduceArgs& args) {
@@ -46,6 +55,7 @@ PlannedCell obstacle(const ReproduceArgs& args, const study::PaperColumn& column
   if (!column.recipes.contains(args.run.recipe)) {
     return {"no such recipe", args.run.recipe, {}};
   }
+  if (args.as_is) return {};
   if (!column.study.empty()) {
     const std::string missing = missing_for_study(args, column);
     if (!missing.empty()) return {"no data", missing, {}};
@@ -59,12 +69,6 @@ PlannedCell obstacle(const ReproduceArgs& args, const study::PaperColumn& column
     if (!is_of_data) throw;
     return {"no data", error.what(), {}};
   }
-}
-
-void append_backend(std::vector<std::string>& words, const RunArgs& run) {
-  if (!run.backend.empty()) words.insert(words.end(), {"--backend", run.backend});
-  if (run.threads != 0) words.insert(words.end(), {"--threads", fmt::format("{}", run.threads)});
-  if (run.tf32) words.emplace_back("--tf32");
 }
 
 std::vector<std::string> start_words(const RunArgs& run, std::int64_t seed,
@@ -93,6 +97,13 @@ report::Settings settings_of(const train::Config& config, const RunArgs& run) {
   return settings;
 }
 
+// Replaces the data that are asked for by those of the run in a folder, where there is one.
+void keep_data(RunArgs& run, const std::filesystem::path& folder) {
+  if (!std::filesystem::exists(train::RunFolder{folder}.config())) return;
+  run.data = data_in(report::read_config(folder));
+  std::erase_if(run.sets, [](const std::string& set) { return set.starts_with(kSource + "="); });
+}
+
 Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
                  const study::PaperRow& row, std::int64_t seed) {
   RunArgs run = arguments_of(args, column);
@@ -107,11 +118,13 @@ Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
   trial.run = column.run;
   trial.folder = std::filesystem::path(args.out) /
                  fmt::format("{}-{}-{}-seed{}", column.run, row.norm, args.run.recipe, seed);
+  if (args.as_is) keep_data(run, trial.folder);
   trial.start = start_words(run, seed, trial.folder);
   trial.resume = resume_words(run, trial.folder);
   run.sets.push_back(fmt::format("train.seed={}", seed));
   const train::Config config = make_config(run);
   trial.settings = settings_of(config, run);
+  trial.data = data_in(trial.settings);
   trial.defaults = settings_of(train::Config(make_task(run.model)), run);
   trial.length = {static_cast<double>(config.train().epochs),
                   static_cast<double>(config.train().max_steps)};

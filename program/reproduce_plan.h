@@ -20,6 +20,7 @@ struct Trial {
   std::string name;  // "adanorm on mnist, seed 1"
   std::int64_t seed = 0;
   std::string run;                         // of its column; trainings of one run take equally long
+  std::string data;                        // the folder or file that it reads; "": built-in data
   std::filesystem::path folder;            // where it is trained
   std::vector<std::string> start, resume;  // arguments for keel
   report::Settings settings;               // the recipe in full, and the backend
@@ -44,9 +45,9 @@ struct Plan {
 };
 
 // Looks up names, reads the data of every task once to see whether they exist, and looks into
-// the folders for finished work. Throws Error{kUsage} for an unknown table, task, norm or
-// setting, and if a folder holds a run of other settings; Error{kBadInput} if no cell can be
-// trained.
+// the folders for finished work. With args.as_is it reads no data, and a run that is there keeps
+// those that it had. Throws Error{kUsage} for an unknown table, task, norm or setting, and if a
+// folder holds a run of other settings; Error{kBadInput} if no cell can be trained.
 Plan make_plan(const ReproduceArgs& args);
 
 // Reads the state of a trial from its folder: finished, failed before, or waiting to start or to go

@@ -21,29 +21,33 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+void make_out(const ReproduceArgs& args) {
+  std::error_code error;
+  fs::create_directories(args.out, error);
+  check(!error, ErrorKind::kIo, "{}: {}", args.out, error.message());
+}
+
 fs::path file_of(const ReproduceArgs& args) { return fs::path(args.out) / "study.json"; }
 
-bool has_data(const study::Study& study, const ReproduceArgs& args) {
-  return study.takes_task && !args.run.data.empty() && args.run.data != "builtin";
+bool has_data(const study::StudiedFigure& figure, const ReproduceArgs& args) {
+  return figure.takes_data && !args.run.data.empty() && args.run.data != "builtin";
 }
 
 // The arguments of `keel study` that do the same.
-std::vector<std::string> words_of(const study::Study& study, const ReproduceArgs& args) {
+std::vector<std::string> words_of(const study::StudiedFigure& figure, const ReproduceArgs& args) {
+  const study::Study& study = study::find_study(figure.study);
   std::vector<std::string> words{"study", study.name};
   if (study.exact) return words;
   const std::vector<std::int64_t> seeds = seeds_of(args.seeds);
   words.insert(words.end(), {"--seed", fmt::format("{}", seeds.front()), "--seeds",
                              fmt::format("{}", seeds.size())});
-  if (has_data(study, args)) words.insert(words.end(), {"--data", args.run.data});
-  if (!args.run.backend.empty()) words.insert(words.end(), {"--backend", args.run.backend});
-  if (args.run.threads != 0) {
-    words.insert(words.end(), {"--threads", fmt::format("{}", args.run.threads)});
-  }
-  if (args.run.tf32) words.emplace_back("--tf32");
+  if (has_data(figure, args)) words.insert(words.end(), {"--data", args.run.data});
+  append_backend(words, args.run);
   return words;
 }
 
-study::Result result_of(const study::Study& study, const ReproduceArgs& args) {
+study::Result result_of(const study::StudiedFigure& figure, const ReproduceArgs& args) {
+  const study::Study& study = study::find_study(figure.study);
   const auto backend = study.exact ? keel::make_backend("reference") : cli::make_backend(args.run);
   study::Options options{*backend};
   options.quiet = false;
@@ -52,7 +56,7 @@ study::Result result_of(const study::Study& study, const ReproduceArgs& args) {
     options.seed = std::uint64_t(seeds.front());
     options.seeds = int(seeds.size());
   }
-  if (has_data(study, args)) options.data = args.run.data;
+  if (has_data(figure, args)) options.data = args.run.data;
   return study.run(options);
 }
 
@@ -100,10 +104,17 @@ Json kept_table(const study::Table& table) {
   return {{"title", table.title}, {"rows", rows}};
 }
 
-// What is kept of a study: the command that gave it, what it cost, its claims, tables and plots.
-Json kept_of(const study::Study& study, const ReproduceArgs& args) {
+// What a page says of the data of a study; "" of an exact one, which has none.
+std::string study_data(const study::StudiedFigure& figure, const ReproduceArgs& args) {
+  if (study::find_study(figure.study).exact) return "";
+  return has_data(figure, args) ? args.run.data : "built in; the paper's are others";
+}
+
+// What is kept of a study: the command that gave it, its data, what it cost, its claims, tables and
+// plots.
+Json kept_of(const study::StudiedFigure& figure, const ReproduceArgs& args) {
   const auto start = std::chrono::steady_clock::now();
-  const study::Result result = result_of(study, args);
+  const study::Result result = result_of(figure, args);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   Json remarks = Json::array(), charts = Json::array(), tables = Json::array();
   for (const study::Check& check : result.checks) remarks.push_back(verdict_of(check));
@@ -111,25 +122,26 @@ Json kept_of(const study::Study& study, const ReproduceArgs& args) {
   for (const study::Drawing& drawing : result.drawings) {
     charts.push_back({{"name", drawing.name}, {"plot", to_json(drawing.plot)}});
   }
-  return {{"command", shell_command(words_of(study, args))},
+  return {{"command", shell_command(words_of(figure, args))},
+          {"data", study_data(figure, args)},
           {"seconds", seconds.count()},
           {"remarks", remarks},
           {"tables", tables},
           {"charts", charts}};
 }
 
-report::Comparison heading_of(const study::StudiedFigure& figure, const study::Study& study,
-                              const ReproduceArgs& args) {
+report::Comparison heading_of(const study::StudiedFigure& figure) {
+  const study::Study& study = study::find_study(figure.study);
   report::Comparison comparison;
   comparison.title = figure.name + ": " + study.about;
   comparison.remarks = {"Paper: " + study.source + "."};
-  if (!study.exact) {
-    comparison.remarks.push_back(
-        "Data: " +
-        (has_data(study, args) ? args.run.data + "." : "built in; the paper's are others.") +
-        " The networks are small, and their training is cut short.");
-  }
   return comparison;
+}
+
+void add_data(const std::string& data, report::Comparison& comparison) {
+  if (data.empty()) return;
+  comparison.remarks.push_back(
+      fmt::format("Data: {}. The networks are small, and their training is cut short.", data));
 }
 
 void add_kept(const Json& kept, report::Comparison& comparison) {
@@ -153,10 +165,25 @@ Json left_in(const fs::path& file) {
     Json found = Json::parse(io::InputFile(file).read_all());
     report::Comparison any;
     add_kept(found, any);  // throws where a part is missing or is something else
+    // An earlier version kept no data.
+    found["data"] = found.value("data", "");
     return found;
   } catch (const Json::exception&) {
     return {};
   }
+}
+
+// What an earlier call of the same command left, or any with --as-is; otherwise what the study
+// gives now. Null: nothing is there.
+Json kept_or_computed(const study::StudiedFigure& figure, const ReproduceArgs& args) {
+  Json kept = left_in(file_of(args));
+  const bool is_same = !kept.is_null() && kept["command"] == shell_command(words_of(figure, args));
+  if (is_same) kept["data"] = study_data(figure, args);
+  if (is_same || args.as_is) return kept;
+  kept = kept_of(figure, args);
+  make_out(args);
+  io::write_file_atomically(file_of(args), kept.dump(1) + "\n");
+  return kept;
 }
 
 }  // namespace
@@ -168,32 +195,25 @@ const study::StudiedFigure* find_studied_figure(const std::string& name) {
 }
 
 StudiedOutcome studied_outcome(const study::StudiedFigure& figure, const ReproduceArgs& args) {
-  const study::Study& study = study::find_study(figure.study);
-  StudiedOutcome outcome{heading_of(figure, study, args)};
+  StudiedOutcome outcome{heading_of(figure)};
+  Json kept;
+  std::string why = "Not run yet. Command: " + shell_command(words_of(figure, args));
   try {
-    Json kept = left_in(file_of(args));
-    const bool is_same =
-        !kept.is_null() && kept.at("command") == shell_command(words_of(study, args));
-    if (!is_same && !args.as_is) {
-      kept = kept_of(study, args);
-      std::error_code error;
-      fs::create_directories(args.out, error);
-      check(!error, ErrorKind::kIo, "{}: {}", args.out, error.message());
-      io::write_file_atomically(file_of(args), kept.dump(1) + "\n");
-    }
-    if (kept.is_null()) {
-      outcome.comparison.remarks.push_back("Not run yet. Command: " +
-                                           shell_command(words_of(study, args)));
-      return outcome;
-    }
-    add_kept(kept, outcome.comparison);
-    outcome.complete = true;
+    kept = kept_or_computed(figure, args);
   } catch (const Error& error) {
     const bool is_expected = error.kind() == ErrorKind::kBadInput ||
                              error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kDiverged;
     if (!is_expected) throw;
-    outcome.comparison.remarks.push_back(fmt::format("Not run: {}.", error.what()));
+    why = fmt::format("Not run: {}.", error.what());
   }
+  if (kept.is_null()) {
+    add_data(study_data(figure, args), outcome.comparison);
+    outcome.comparison.remarks.push_back(why);
+    return outcome;
+  }
+  add_data(kept["data"].get<std::string>(), outcome.comparison);
+  add_kept(kept, outcome.comparison);
+  outcome.complete = true;
   return outcome;
 }
 
@@ -219,12 +239,11 @@ int run_reproduce_study(const study::StudiedFigure& figure, ReproduceArgs args) 
   check(args.tasks.empty() && args.norms.empty() && !args.plan, ErrorKind::kUsage,
         "reproduce {}: expected no --tasks, --norms or --plan, which are of trainings",
         figure.name);
+  if (!study::find_study(figure.study).exact) expect_consecutive(args.seeds);
   if (args.out.empty()) args.out = "runs/" + figure.name;
   const StudiedOutcome outcome = studied_outcome(figure, args);
   const fs::path folder = args.out;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  check(!error, ErrorKind::kIo, "{}: {}", args.out, error.message());
+  make_out(args);
   write_files(folder, figure.name, outcome.comparison);
   if (args.run.json) {
     print_json(report::json_of(outcome.comparison));

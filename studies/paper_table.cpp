@@ -29,9 +29,9 @@ void expect_known(const Json& object, const std::vector<std::string>& known) {
 }
 
 PaperColumn column_of(const Json& json) {
-  expect_known(json,
-               {"name", "title", "task", "run", "recipes", "settings", "data", "seeds", "study",
-                "split", "metric", "weights", "offset", "scale", "digits", "less_is_better"});
+  expect_known(json, {"name", "title", "task", "run", "recipes", "settings", "data", "seeds",
+                      "study", "split", "metric", "weights", "offset", "scale", "digits",
+                      "less_is_better", "tested"});
   PaperColumn column;
   column.name = json.at("name");
   column.title = json.value("title", column.name);
@@ -52,6 +52,7 @@ PaperColumn column_of(const Json& json) {
   column.scale = json.value("scale", column.scale);
   column.digits = json.value("digits", column.digits);
   column.less_is_better = json.value("less_is_better", false);
+  column.tested = json.value("tested", column.tested);
   check(column.recipes.empty() == column.metric.empty(), ErrorKind::kInternal,
         "column {}: expected recipes and a metric, or neither", column.name);
   return column;
@@ -76,14 +77,19 @@ T named(const std::vector<T>& all, std::string T::*name, const std::string& want
 
 PaperTable table_of(const Json& json, const Json& file, const std::vector<PaperColumn>& columns,
                     const std::vector<PaperRow>& rows) {
-  expect_known(json,
-               {"name", "place", "about", "figure", "rows", "columns", "differences", "systems"});
+  expect_known(json, {"name", "place", "about", "figure", "axis", "log_x", "rows", "columns",
+                      "differences", "systems"});
   PaperTable table;
   table.name = json.at("name");
   table.source = fmt::format("{}, {}", file.at("source").get<std::string>(),
                              json.at("place").get<std::string>());
   table.about = json.at("about");
   table.is_figure = json.value("figure", false);
+  const std::string axis = json.value("axis", "epochs");
+  check(axis == "epochs" || axis == "updates", ErrorKind::kInternal,
+        "table {}: axis: expected epochs or updates, got '{}'", table.name, axis);
+  table.along_updates = axis == "updates";
+  table.log_x = json.value("log_x", false);
   table.columns = columns;
   if (json.contains("columns")) {
     table.columns.clear();
@@ -184,13 +190,14 @@ const PaperTable& find_paper_table(const std::string& name) {
 }
 
 std::span<const StudiedFigure> studied_figures() {
+  constexpr bool kTakesData = true;
   static const std::vector<StudiedFigure> all{{"ba-table1", "invariance"},
                                               {"santurkar-figure4", "landscape"},
-                                              {"santurkar-shift", "covariate-shift"},
-                                              {"santurkar-noise", "noisy-batchnorm"},
-                                              {"shen-figure2", "statistics"},
-                                              {"shen-figure5", "batch-size"},
-                                              {"shen-figure6", "singular-values"},
+                                              {"santurkar-shift", "covariate-shift", kTakesData},
+                                              {"santurkar-noise", "noisy-batchnorm", kTakesData},
+                                              {"shen-figure2", "statistics", kTakesData},
+                                              {"shen-figure5", "batch-size", kTakesData},
+                                              {"shen-figure6", "singular-values", kTakesData},
                                               {"shen-figure7", "figure7"}};
   return all;
 }

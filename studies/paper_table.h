@@ -2,6 +2,7 @@
 // studies/tables/*.toml.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -25,6 +26,7 @@ struct PaperColumn {
   double offset = 0, scale = 1;
   int digits = 2;               // shown after the point
   bool less_is_better = false;  // of that value
+  std::int64_t tested = 0;      // rows of the test set, of a share of right answers in %; 0: none
 };
 
 struct PaperRow {
@@ -52,6 +54,8 @@ struct PaperSystem {
 struct PaperTable {
   std::string name, source, about;  // "xu-table4", "Xu et al. 2019, table 4", ...
   bool is_figure = false;           // the paper draws its columns along the training
+  bool along_updates = false;       // and along updates, where others are drawn along epochs
+  bool log_x = false;               // on a logarithmic axis
   std::vector<PaperColumn> columns;
   std::vector<PaperRow> rows;  // none: the table only names tasks that do not exist yet
   std::vector<PaperDifference> differences = {};  // shown after the rows
@@ -73,6 +77,7 @@ const PaperTable& find_paper_table(const std::string& name);
 // A table or figure that is not of trainings to the end: a study computes it.
 struct StudiedFigure {
   std::string name, study;  // "shen-figure7", "figure7"
+  bool takes_data = false;  // the tasks that the study takes where none is named read a folder
 };
 std::span<const StudiedFigure> studied_figures();
 

@@ -69,7 +69,7 @@ struct Result {
   // it is significant, that is if mean_at_least() of the values is above 0. It is not judged when
   // there are fewer than three.
   void above_zero_over_seeds(std::string claim, std::span<const double> values);
-  // A claim that such a quantity is no less than 0: it holds unless the mean is significantly below.
+  // A claim that such a quantity is no less than 0: it holds unless its mean is significantly less.
   void not_below_zero_over_seeds(std::string claim, std::span<const double> values);
   // A claim about a mean over seeds: adds the mean of the values, one a seed, > bound as a check
   // that is not judged when there are fewer than `needed`.

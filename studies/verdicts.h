@@ -134,8 +134,8 @@ double share_at_most_one(std::span<const double> ratios);
 void judge_shares(const std::string& who, bool is_control, std::span<const double> ratios,
                   Result& result);
 // Of a task, one share a seed. It is judged for PN-V in a Transformer for translation, over three
-// seeds: on real data that every feature has |gain| <= psi, on built-in data that the share is above
-// 0.95.
+// seeds: on real data that every feature has |gain| <= psi, on built-in data that the share is
+// above 0.95.
 struct ShareSeeds {
   std::string task, norm;
   bool is_of_real_data = false;
@@ -173,8 +173,8 @@ struct CurvePair {
 };
 void judge_curves(const CurvePair& of, Result& result);
 // convergence: the best costs of layernorm and of another norm on the validation set, one a seed;
-// less is better. Ba, Kiros, Hinton 2016 have layernorm best in figures 1 and 2: of order_embeddings
-// against none, of attentive_reader against none and batch norms.
+// less is better. Ba, Kiros, Hinton 2016 have layernorm best in figures 1 and 2: on
+// order_embeddings beside none, on attentive_reader beside none and batch norms.
 struct BestCosts {
   std::string task, norm;
   SeedValues layernorm, other;
@@ -198,9 +198,9 @@ struct NoisyNumbers {
 struct NoisyRuns {
   std::vector<NoisyNumbers> none, batch, noisy;  // one a seed
 };
-// The claims are judged as those of covariate-shift are: that batch norm trains better than no norm,
-// that the noise costs at most a quarter of what it gains, and that activations move and stretch
-// most with the noise.
+// The claims are judged as those of covariate-shift are: that batch norm trains better than no
+// norm, that the noise costs at most a quarter of what it gains, and that activations move and
+// stretch most with the noise.
 void judge_noise(const std::string& task, const NoisyRuns& runs, Result& result);
 
 // statistics: of one figure, after the steps in which the running statistics settle.

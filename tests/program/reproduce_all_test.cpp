@@ -10,8 +10,8 @@ TEST_CASE("reproduce: all tables stand on one page, also those that cannot be tr
           doctest::test_suite("slow")) {
   const test::TempDir temp;
   const std::string out = temp / "out";
-  const ProcessResult result = run_keel(
-      {"reproduce", "all", "--as-is", "--data", temp / "nothing", "--out", out, "--seeds", "1"});
+  const ProcessResult result = run_keel({"reproduce", "all", "--as-is", "--recipe", "laptop",
+                                         "--data", temp / "nothing", "--out", out, "--seeds", "1"});
   REQUIRE(result.code == 0);
   const std::string page = test::read_bytes(std::filesystem::path(out) / "all.md"),
                     html = test::read_bytes(std::filesystem::path(out) / "all.html");
@@ -30,8 +30,11 @@ TEST_CASE("reproduce: all tables stand on one page, also those that cannot be tr
   // The rows of differences are computed, as improvements: bits a character of 1.04 and 1.12.
   CHECK(holds(page, "detachnorm - none"));
   CHECK(holds(page, "-0.08"));
-  // A value of a table of which nothing can be trained: the best of Cooijmans et al.
-  CHECK(holds(page, "43.9 / not run"));
+  // A value of a table that has no such recipe, and one of a column: the best of Cooijmans et al.
+  CHECK(holds(page, ".858 / not run"));
+  CHECK(holds(page, "43.9 / no such recipe"));
+  // Nothing was trained, and no data were looked for.
+  CHECK(holds(page, "76.85 / to do"));
   CHECK(holds(page, "| Fixup-Init | 34.5 / - | 29.3 / - |"));
 }
 
@@ -63,6 +66,12 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
     CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "Kept here: pn_v"));
     CHECK(test::read_bytes(folder / "shen-figure7-figure7-1.svg") == curve);
   }
+  // Its sentences are built in, whatever folder of data is named.
+  std::vector<std::string> beside_data = arguments;
+  beside_data.insert(beside_data.end(), {"--data", temp / "nothing"});
+  CHECK(run_keel(beside_data).code == 0);
+  CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "- Data: built in; the paper's are "));
+  CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "Kept here: pn_v"));
   // Of other seeds it is another result; and a file that is damaged is none.
   std::vector<std::string> other = arguments;
   other[3] = "5,6";
@@ -75,7 +84,8 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
        R"({"command": "keel", "seconds": "long", "remarks": [], "charts": []})",
        R"({"command": "keel", "seconds": 1, "remarks": [], "charts": [{"name": "curve"}]})",
        R"({"command": "keel", "seconds": 1, "remarks": [], "charts": [], "tables": [{"rows": 1}]})",
-       R"({"command": "keel", "seconds": 1, "remarks": [], "charts": []})"}) {
+       R"({"command": "keel", "seconds": 1, "remarks": [], "charts": []})",
+       R"({"command": "k", "data": 7, "seconds": 1, "remarks": [], "charts": [], "tables": []})"}) {
     CAPTURE(damaged);
     test::write_bytes(folder / "study.json", damaged);
     CHECK(run_keel(other).code == 0);
@@ -83,6 +93,53 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
   }
   check_refusal(run_keel({"reproduce", "shen-figure7", "--plan"}), 2,
                 "reproduce shen-figure7: expected no");
+}
+
+TEST_CASE("reproduce: a kept study stands under the data that it had") {
+  const test::TempDir temp;
+  const std::string out = temp / "out";
+  const std::vector<std::string> as_is{"reproduce", "santurkar-shift", "--as-is", "--data",
+                                       "HERE",      "--out",           out};
+  const auto page = [&](const std::string& data) {
+    test::write_bytes(std::filesystem::path(out) / "study.json",
+                      R"({"command": "keel study other", )" + data +
+                          R"("seconds": 1, "remarks": [], "tables": [], "charts": []})");
+    CHECK(run_keel(as_is).code == 0);
+    return test::read_bytes(std::filesystem::path(out) / "santurkar-shift.md");
+  };
+  std::filesystem::create_directory(out);
+  CHECK(holds(page(R"("data": "THERE", )"), "- Data: THERE. The networks are small"));
+  // An earlier version did not keep them, and the command alone tells.
+  const std::string earlier = page("");
+  CHECK_FALSE(holds(earlier, "Data: "));
+  CHECK(holds(earlier, "Command: keel study other\n"));
+}
+
+TEST_CASE("reproduce: studies have the data that they read without a task") {
+  const test::TempDir temp;
+  for (const study::StudiedFigure& figure : study::studied_figures()) {
+    CAPTURE(figure.name);
+    const std::string out = temp / figure.name;
+    CHECK(run_keel({"reproduce", figure.name, "--as-is", "--data", "HERE", "--out", out}).code ==
+          0);
+    const std::string page = test::read_bytes(std::filesystem::path(out) / (figure.name + ".md"));
+    CHECK(holds(page, " --data HERE\n") == figure.takes_data);
+    CHECK(holds(page, "- Data: HERE.") == figure.takes_data);
+  }
+}
+
+TEST_CASE("reproduce: seeds of a study follow each other") {
+  const test::TempDir temp;
+  for (const char* name : {"shen-figure7", "santurkar-figure4", "all"}) {
+    CAPTURE(name);
+    const std::string out = temp / name;
+    check_refusal(run_keel({"reproduce", name, "--as-is", "--seeds", "4,7", "--out", out}), 2,
+                  "--seeds: expected seeds that follow each other, as studies take them, got 4,7");
+    CHECK_FALSE(std::filesystem::exists(out));
+  }
+  // What is exact takes no seeds.
+  const std::string out = temp / "table1";
+  CHECK(run_keel({"reproduce", "ba-table1", "--as-is", "--seeds", "4,7", "--out", out}).code == 0);
 }
 
 TEST_CASE("reproduce: a study measures each checkpoint of a figure once") {
@@ -129,6 +186,17 @@ TEST_CASE("reproduce: a study measures each checkpoint of a figure once") {
   CHECK(run_keel(arguments).code == 0);
   CHECK(test::read_bytes(run / "transfer-4.json") == made_up.dump());
   CHECK(test::read_bytes(out / "ba-figure3-along_mr.svg") != before);
+  const auto again = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), arguments.begin(), arguments.end());
+    return more;
+  };
+  const ProcessResult plan = run_keel(again({"--plan", "--threads", "1"}));
+  CHECK(holds(plan.out, "--run " + run.string() + " --data " + data.string() + " --threads 1\n"));
+  // A training that no study has measured says so, and its sentences need not be there.
+  std::filesystem::remove(run / "transfer.json");
+  std::filesystem::remove_all(data);
+  CHECK(run_keel(again({"--as-is"})).code == 0);
+  CHECK(holds(test::read_bytes(out / "ba-figure3.md"), " seed 1: not measured yet |"));
 }
 
 TEST_CASE("reproduce: what is of one table is refused for all") {

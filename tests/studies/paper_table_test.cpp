@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "frontend/nn/norm.h"
+#include "frontend/train/config.h"
 #include "frontend/train/job.h"
 #include "models/registry.h"
 #include "studies/study.h"
@@ -40,6 +42,8 @@ TEST_CASE("paper tables: names differ, and numbers are as printed") {
   CHECK(norm_spec(adanorm, column_called(table, "rt")) == "adanorm{C=0.3}");
   CHECK(norm_spec(adanorm, column_called(table, "mnist")) == "adanorm{C=2}");
   CHECK(norm_spec(row_called(table, "none"), column_called(table, "rt")) == "none");
+  CHECK(column_called(table, "rt").tested == 1089);
+  CHECK(column_called(table, "enwik8").tested == 0);
 }
 
 TEST_CASE("paper tables: a figure is one, and is tested along the training") {
@@ -52,6 +56,56 @@ TEST_CASE("paper tables: a figure is one, and is tested along the training") {
         const std::vector<std::string>& settings = column.settings.at(recipe);
         CHECK(std::ranges::find(settings, "train.test_every=1e") != settings.end());
       }
+    }
+  }
+}
+
+TEST_CASE("paper tables: figures are drawn along updates where the paper draws them so") {
+  const std::set<std::string> along{"ba-figure1", "ba-figure2", "ba-figure2-everywhere",
+                                    "ba-figure3", "ba-figure5", "xu-figure1",
+                                    "xu-figure2", "xu-figure3"};
+  for (const PaperTable& table : paper_tables()) {
+    CAPTURE(table.name);
+    CHECK(table.along_updates == along.contains(table.name));
+    CHECK(table.log_x == (table.name == "ba-figure5"));
+  }
+}
+
+// The recipes keep statistics of every time step; batchnorm would keep those of 100.
+TEST_CASE("paper tables: batch norm in the attentive reader is that of its recipes") {
+  const models::ModelEntry& entry = models::find_model("attentive_reader");
+  int seen = 0;
+  for (const PaperTable& table : paper_tables()) {
+    for (const PaperColumn& column : table.columns) {
+      if (column.task != entry.name || !column.recipes.at("paper").starts_with("bn_")) continue;
+      std::map<std::string, std::string> settings;
+      const std::string& recipe = column.recipes.at("paper");
+      for (const auto& [key, value] :
+           train::read_settings(models::find_recipe(entry, recipe), recipe)) {
+        settings[key] = value;
+      }
+      for (const PaperRow& row : table.rows) {
+        if (row.norm == "none" || row.norm == "layernorm") continue;
+        CAPTURE(column.name);
+        CHECK(norm_spec(row, column) == settings.at("model.norm"));
+        ++seen;
+      }
+    }
+  }
+  CHECK(seen == 6);
+}
+
+TEST_CASE("paper tables: validation losses of translations stand without smoothing, too") {
+  for (const char* name : {"xu-figure1", "xu-figure2", "xu-figure3"}) {
+    const PaperTable& figure = find_paper_table(name);
+    for (const PaperColumn& column : figure.columns) {
+      if (column.task != "translation" || column.split != "valid") continue;
+      if (column.metric != "loss") continue;
+      CAPTURE(column.name);
+      const PaperColumn& unsmoothed = column_called(figure, column.name + "_ppl");
+      CHECK(unsmoothed.metric == "perplexity");
+      CHECK(unsmoothed.split == "valid");
+      CHECK(unsmoothed.run == column.run);
     }
   }
 }
@@ -129,6 +183,12 @@ TEST_CASE("paper tables: systems of other papers have the columns of their table
   CHECK(count("shen-table1") == 6);
   CHECK(count("shen-table2") == 7);
   CHECK(count("xu-table1") == 0);
+  REQUIRE(count("ba-figure3") == 1);
+  const PaperRow& original = row_called(find_paper_table("ba-table3-kiros"), "none");
+  for (const auto& [column, value] : find_paper_table("ba-figure3").systems[0].values) {
+    CAPTURE(column);
+    CHECK(value == original.values.at("kiros_" + column.substr(std::string("along_").size())));
+  }
   for (const PaperTable& table : paper_tables()) {
     for (const PaperSystem& system : table.systems) {
       CAPTURE(system.name);
@@ -154,6 +214,16 @@ TEST_CASE("paper tables: recipes, settings, norms and metrics are there where th
       CHECK(column.recipes.contains("paper"));
       for (const auto& [recipe, name] : column.recipes) check_recipe(table, column, recipe);
     }
+  }
+}
+
+TEST_CASE("paper tables: figures take data where their studies read them without a task") {
+  for (const StudiedFigure& figure : studied_figures()) {
+    CAPTURE(figure.name);
+    const bool reads_none =
+        figure.study == "invariance" || figure.study == "landscape" || figure.study == "figure7";
+    CHECK(figure.takes_data == !reads_none);
+    CHECK((!figure.takes_data || find_study(figure.study).takes_task));
   }
 }
 
@@ -216,6 +286,12 @@ TEST_CASE("paper tables: what a file may not say") {
                         "source = \"P\"\n[[table]]\nname = \"t\"\nplace = \"1\"\nabout = \"a\"\n",
                     column = "[[column]]\nname = \"c\"\ntask = \"x\"\n";
   CHECK(read_paper_tables(head + column, "file")[0].source == "P, 1");
+  const PaperTable drawn =
+      read_paper_tables(head + "axis = \"updates\"\nlog_x = true\n" + column, "file")[0];
+  CHECK(drawn.along_updates);
+  CHECK(drawn.log_x);
+  refused(head + "axis = \"time\"\n" + column,
+          "table t: axis: expected epochs or updates, got 'time'");
   refused("x", "file:1: ");
   refused(head, "column");
   refused(head + "rows = [\"r\"]\n" + column, "'r' is not in the file");

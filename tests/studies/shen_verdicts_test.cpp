@@ -1,4 +1,4 @@
-// Made-up numbers for what Shen et al. 2020 show of norms: just within their bounds, and just beyond.
+// Made-up numbers for what Shen et al. 2020 show of norms: just within bounds, and just beyond.
 #include <doctest/doctest.h>
 
 #include <algorithm>
