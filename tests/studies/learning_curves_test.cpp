@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "backends/backends.h"
 #include "frontend/report/run.h"
 #include "tests/studies/short_run.h"
@@ -47,6 +49,53 @@ TEST_CASE("study: convergence reads the curves of runs, whose seeds must be the 
   CHECK_THROWS_AS(find_study("convergence").run(options), Error);
   options.runs.push_back(options.runs.front());
   CHECK_THROWS_AS(find_study("convergence").run(options), Error);
+}
+
+TEST_CASE("study: convergence holds layernorm's best result against that without a norm") {
+  const auto backend = make_backend(default_backend());
+  const test::TempDir temp;
+  Options options{*backend};
+  for (const char* norm : {"layernorm", "none"}) {
+    for (const int seed : {1, 2, 3}) {
+      const std::filesystem::path folder = temp / fmt::format("{}{}", norm, seed);
+      test::train_in(
+          folder,
+          test::small_job({fmt::format("model.norm={}", norm), fmt::format("train.seed={}", seed),
+                           "train.max_steps=2", "train.eval_every=1u", "train.log_every=1"},
+                          "order_embeddings"));
+      options.runs.push_back(test::step_file(folder, 2).string());
+    }
+  }
+  const Result result = find_study("convergence").run(options);
+  const auto best = std::ranges::find(
+      result.checks, "order_embeddings: by how much layernorm's best result is better than none's",
+      &Check::claim);
+  REQUIRE(best != result.checks.end());
+  CHECK(best->judged);
+}
+
+TEST_CASE("learning curves: the data are those of runs that have ended, on real data") {
+  const auto backend = make_backend(default_backend());
+  const test::TempDir temp;
+  const auto run = [&](const char* name, const test::Settings& more) {
+    test::Settings settings{"train.max_steps=2", "train.eval_every=1u", "train.log_every=1"};
+    settings.insert(settings.end(), more.begin(), more.end());
+    test::train_in(temp / name, test::small_job(settings));
+    return test::step_file(temp / name, 2).string();
+  };
+  const auto data_of = [&](const std::vector<std::string>& runs) {
+    Options options{*backend};
+    options.runs = runs;
+    std::vector<NormCurves> all;
+    return curves_of_runs(options, all).data;
+  };
+  const std::string one = run("one", {"train.seed=1"}), two = run("two", {"model.norm=none"}),
+                    made_up = run("made-up", {"data.source=builtin", "data.train_rows=64"});
+  CHECK(data_of({one}).find(test::small_digits().string()) != std::string::npos);
+  CHECK(data_of({one, two}) == data_of({one}));
+  CHECK(data_of({made_up}).empty());
+  std::filesystem::remove(temp / "two/result.json");
+  CHECK(data_of({one, two}).empty());
 }
 
 // Without label smoothing both losses are the same: of all three batches of each update.
