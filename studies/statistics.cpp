@@ -328,7 +328,8 @@ void judge_squares(const Trainings& of, const Trainings& batch, Result& result) 
 void add_statistics_checks(const std::vector<StatisticsRun>& runs, Result& result) {
   const std::string text = "translation", images = "cifar_resnet20";
   for (const StatisticsName& what : kStatisticsNames) {
-    judge_networks(trainings_of(runs, text, "batchnorm", false),
+    const Trainings plain = trainings_of(runs, text, "batchnorm", false);
+    judge_networks(plain.empty() ? trainings_of(runs, text, "batchnorm", true) : plain,
                    trainings_of(runs, images, "batchnorm", false), what, result);
   }
   for (const char* norm : {"pn_v", "powernorm"}) {
