@@ -30,8 +30,8 @@ class GradientProbe {
   // Both arguments must outlive the object.
   GradientProbe(Backend& backend, const train::Job& job);
 
-  // Sets the batch of all later calls, which must outlive them, and the states that norms which
-  // train by running statistics read: those of a training.
+  // Sets the batch of all later calls; it must outlive them. Takes over a training's states, which
+  // norms read that divide by running statistics.
   void take(const task::Batch& batch, const Variables& variables);
   Slope at(const Weights& weights);
   // The values of a training's variables.

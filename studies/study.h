@@ -69,7 +69,8 @@ struct Result {
   // it is significant, that is if mean_at_least() of the values is above 0. It is not judged when
   // there are fewer than three.
   void above_zero_over_seeds(std::string claim, std::span<const double> values);
-  // A claim that such a quantity is no less than 0: it holds unless its mean is significantly less.
+  // A claim that such a quantity is no less than 0: it holds unless its mean is significantly less,
+  // by the same test. It is not judged when there are fewer than three.
   void not_below_zero_over_seeds(std::string claim, std::span<const double> values);
   // A claim about a mean over seeds: adds the mean of the values, one a seed, > bound as a check
   // that is not judged when there are fewer than `needed`.
