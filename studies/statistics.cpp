@@ -2,12 +2,10 @@
 // 2020, figures 2 to 4). In a Transformer it is larger by orders of magnitude, with more outliers,
 // than in a ResNet-20 on images.
 #include <algorithm>
-#include <cmath>
-#include <map>
 
 #include "src/core/nearest.h"
-#include "studies/batch_statistics.h"
 #include "studies/list.h"
+#include "studies/statistics_tables.h"
 #include "studies/summary.h"
 #include "studies/training.h"
 #include "studies/verdicts.h"
@@ -26,17 +24,6 @@ task::OptionValues settings_for(const std::string& task) {
           {"model.feed_forward", "128"},
           {"train.batch", "1024"}};
 }
-
-struct StatisticsLine {
-  std::int64_t step = 0;
-  double epoch = 0;
-  BatchStatistics found;
-};
-struct StatisticsRun {
-  std::string task, norm, label, site, seed;
-  bool is_scaled = false;  // the rows in front of the norm are
-  std::vector<StatisticsLine> lines = {};
-};
 
 // What is trained: a norm, with layer scaling in front of it or without.
 struct StatisticsVariant {
@@ -134,136 +121,6 @@ class StatisticsWatch {
   NormBefore before_;
 };
 
-using StatisticsField = double BatchStatistics::*;
-
-// The values of one of the thirds of a training, 0 to 2. In the first the running statistics come
-// from 0 and 1.
-std::vector<double> values_in(const StatisticsRun& run, StatisticsField field, int third) {
-  std::vector<double> values;
-  const std::int64_t steps = std::ssize(run.lines);
-  for (const StatisticsLine& line : run.lines) {
-    if (3 * line.step / steps == third) values.push_back(line.found.*field);
-  }
-  return values;
-}
-
-// After the first third.
-std::vector<double> settled(const StatisticsRun& run, StatisticsField field) {
-  std::vector<double> values = values_in(run, field, 1);
-  const std::vector<double> last = values_in(run, field, 2);
-  values.insert(values.end(), last.begin(), last.end());
-  return values;
-}
-
-struct StatisticsName {
-  const char* name;
-  StatisticsField field;
-  bool of_mean, of_gradient;
-
-  bool is_there(const std::string& norm) const {
-    const WatchedNorm watched = watched_norm(norm);
-    return (watched.is_centred || !of_mean) && (watched.has_gradient || !of_gradient);
-  }
-};
-constexpr StatisticsName kStatisticsNames[] = {
-    {"dist_mu", &BatchStatistics::distance_mean, true, false},
-    {"dist_square", &BatchStatistics::distance_square, false, false},
-    {"gnorm_mu", &BatchStatistics::gradient_mean, true, true},
-    {"gnorm_square", &BatchStatistics::gradient_square, false, true}};
-
-// Adds the summary of one part of a training: "last" for the last third, "2" for the second epoch.
-void add_summary(const StatisticsRun& run, const StatisticsName& what, const std::string& part,
-                 const std::vector<double>& values, Table& table) {
-  auto& cells = table.rows.emplace_back(
-      std::vector<std::string>{run.task, run.label, run.site, run.seed, what.name, part});
-  for (const double q : {0.5, 0.9, 0.99, 1.0}) {
-    cells.push_back(fmt::format("{:.3g}", quantile(values, q)));
-  }
-  cells.push_back(fmt::format("{:.2f}", outlier_ratio(values)));
-}
-
-// The values of the updates that ended in each epoch.
-std::map<std::int64_t, std::vector<double>> values_by_epoch(const StatisticsRun& run,
-                                                            StatisticsField field) {
-  std::map<std::int64_t, std::vector<double>> values;
-  for (const StatisticsLine& line : run.lines) {
-    values[std::int64_t(std::ceil(line.epoch))].push_back(line.found.*field);
-  }
-  return values;
-}
-
-Table summary_table(const std::string& title, const std::string& part) {
-  return {title,
-          {{"task", "norm", "site", "seed", "what", part, "median", "p90", "p99", "max",
-            "p99 / median"}}};
-}
-
-Table thirds_table(const std::vector<StatisticsRun>& runs) {
-  constexpr const char* kThirds[] = {"first", "second", "last"};
-  Table table = summary_table(
-      "by thirds of the steps; square is sigma^2, or psi^2 of pn_v and powernorm", "third");
-  for (const StatisticsRun& run : runs) {
-    for (const StatisticsName& what : kStatisticsNames) {
-      if (!what.is_there(run.norm)) continue;
-      for (int third = 0; third < 3; ++third) {
-        add_summary(run, what, kThirds[third], values_in(run, what.field, third), table);
-      }
-    }
-  }
-  return table;
-}
-
-Table epochs_table(const std::vector<StatisticsRun>& runs) {
-  Table table = summary_table("by epochs", "epoch");
-  for (const StatisticsRun& run : runs) {
-    for (const StatisticsName& what : kStatisticsNames) {
-      if (!what.is_there(run.norm)) continue;
-      for (const auto& [epoch, values] : values_by_epoch(run, what.field)) {
-        add_summary(run, what, fmt::format("{}", epoch), values, table);
-      }
-    }
-  }
-  return table;
-}
-
-Table statistics_lines(const std::vector<StatisticsRun>& runs) {
-  Table table{"every step", {{"task", "norm", "step", "epoch"}}};
-  for (const StatisticsName& what : kStatisticsNames) table.rows[0].push_back(what.name);
-  table.rows[0].push_back("seed");
-  for (const StatisticsRun& run : runs) {
-    for (const StatisticsLine& line : run.lines) {
-      auto& cells = table.rows.emplace_back(std::vector<std::string>{
-          run.task, run.label, fmt::format("{}", line.step), fmt::format("{:.3f}", line.epoch)});
-      for (const StatisticsName& what : kStatisticsNames) {
-        const bool is_there = what.is_there(run.norm);
-        cells.push_back(is_there ? fmt::format("{:.4g}", line.found.*what.field) : "");
-      }
-      cells.push_back(run.seed);
-    }
-  }
-  return table;
-}
-
-// Of the first seed.
-Drawing statistics_drawing(const std::vector<StatisticsRun>& runs, const StatisticsName& what) {
-  Drawing drawing{what.name,
-                  {.title = what.name,
-                   .x_label = "updates",
-                   .y_label = what.name,
-                   .log_y = true,
-                   .series = {}}};
-  for (const StatisticsRun& run : runs) {
-    if (!what.is_there(run.norm) || run.seed != runs.front().seed) continue;
-    io::PlotSeries& series = drawing.plot.series.emplace_back();
-    series.name = run.task + " " + run.label;
-    for (const StatisticsLine& line : run.lines) {
-      series.x.push_back(double(line.step));
-      series.y.push_back(line.found.*what.field);
-    }
-  }
-  return drawing;
-}
-
 // The trainings of a task whose norm is called so, its rows scaled or not, one a seed; none if the
 // study did not run it. Of a norm that ran with several options they are those of the first.
 using Trainings = std::vector<const StatisticsRun*>;
@@ -354,7 +211,7 @@ Result statistics(const Options& options) {
     }
   }
   Result result;
-  result.tables = {thirds_table(runs), epochs_table(runs), statistics_lines(runs)};
+  result.tables = statistics_tables(runs);
   for (const StatisticsName& what : kStatisticsNames) {
     result.drawings.push_back(statistics_drawing(runs, what));
   }

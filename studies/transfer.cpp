@@ -3,6 +3,7 @@
 // 3).
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "frontend/report/spread.h"
 #include "frontend/train/run_state.h"
@@ -76,8 +77,21 @@ Drawing transfer_drawing(const std::vector<Probed>& all) {
   return drawing;
 }
 
+// Throws Error{kUsage} if two runs have one norm and seed, for the seed would count twice.
+void check_distinct(const Options& options) {
+  std::set<std::pair<std::string, std::int64_t>> seen;
+  for (const std::string& path : options.runs) {
+    const StoredRun run = open_run(options, path);
+    check(seen.emplace(setting_of(run.job, "model.norm"), run.job.train().seed).second,
+          ErrorKind::kUsage,
+          "[transfer] --run: expected runs that differ in norm or seed, got {} besides another",
+          path);
+  }
+}
+
 // Runs that were trained before.
 std::vector<Probed> probe_runs(const Options& options, train::Progress& progress, Table& tasks) {
+  check_distinct(options);
   std::vector<Probed> all;
   for (const std::string& path : options.runs) {
     const auto [name, file, job] = open_run(options, path);

@@ -11,6 +11,18 @@ namespace {
 
 constexpr double kShare = 0.95;  // of features with |gain| <= psi, on made-up data
 
+double outliers_above(const std::vector<double>& a, const std::vector<double>& b) {
+  return outlier_ratio(a) - outlier_ratio(b);
+}
+
+// How a figure of one network compares with that of another, seed by seed.
+template <class Compare>
+SeedValues compared(const FigureSeeds& a, const FigureSeeds& b, const Compare& compare) {
+  SeedValues values(a.size());
+  std::ranges::transform(a, b, values.begin(), compare);
+  return values;
+}
+
 }  // namespace
 
 double orders_above(const std::vector<double>& a, const std::vector<double>& b) {
@@ -55,59 +67,40 @@ double outlier_ratio(const std::vector<double>& values) {
 }
 
 void judge_outliers(const FigureNumbers& of, Result& result) {
-  std::vector<double> more;
-  for (std::size_t i = 0; i < of.text.size(); ++i) {
-    more.push_back(outlier_ratio(of.text[i]) - outlier_ratio(of.images[i]));
-  }
   result.above_zero_over_seeds(
-      fmt::format("p99 / median of {}, translation - cifar_resnet20", of.figure), more);
+      fmt::format("p99 / median of {}, translation - cifar_resnet20", of.figure),
+      compared(of.text, of.images, outliers_above));
 }
 
 void judge_distances(const FigureNumbers& of, Result& result) {
-  std::vector<double> orders;
-  for (std::size_t i = 0; i < of.text.size(); ++i) {
-    orders.push_back(orders_above(of.text[i], of.images[i]) - 1);
-  }
+  SeedValues orders = compared(of.text, of.images, orders_above);
+  for (double& order : orders) order -= 1;
   result.above_zero_over_seeds(
       fmt::format("log10 of the medians of {}, translation / cifar_resnet20, less 1", of.figure),
       orders);
 }
 
 void judge_growing(const FigureParts& text, Result& result) {
-  SeedValues orders;
-  for (std::size_t i = 0; i < text.before.size(); ++i) {
-    orders.push_back(orders_above(text.after[i], text.before[i]));
-  }
   result.above_zero_over_seeds(
       fmt::format("translation: log10 of the medians of {}, last third / second", text.figure),
-      orders);
+      compared(text.after, text.before, orders_above));
 }
 
 void judge_calming(const FigureParts& images, Result& result) {
-  SeedValues fewer;
-  for (std::size_t i = 0; i < images.before.size(); ++i) {
-    fewer.push_back(outlier_ratio(images.before[i]) - outlier_ratio(images.after[i]));
-  }
   result.above_zero_over_seeds(
-      fmt::format("cifar_resnet20: p99 / median of {}, second third - last", images.figure), fewer);
+      fmt::format("cifar_resnet20: p99 / median of {}, second third - last", images.figure),
+      compared(images.before, images.after, outliers_above));
 }
 
 void judge_quadratic(const QuadraticNumbers& of, Result& result) {
-  std::vector<double> orders, fewer;
-  for (std::size_t i = 0; i < of.distance.size(); ++i) {
-    orders.push_back(orders_above(of.batch_distance[i], of.distance[i]));
-  }
-  for (std::size_t i = 0; i < of.gradient.size(); ++i) {
-    fewer.push_back(outlier_ratio(of.batch_gradient[i]) - outlier_ratio(of.gradient[i]));
-  }
   result.above_zero_over_seeds(
       fmt::format("translation: log10 of the medians of dist_square, {} / {}", of.batchnorm,
                   of.norm),
-      orders);
-  if (fewer.empty()) return;
+      compared(of.batch_distance, of.distance, orders_above));
+  if (of.gradient.empty()) return;
   result.above_zero_over_seeds(
       fmt::format("translation: p99 / median of gnorm_square, {} - {}", of.batchnorm, of.norm),
-      fewer);
+      compared(of.batch_gradient, of.gradient, outliers_above));
 }
 
 void judge_growth(const std::string& who, const SeedValues& largest, const SeedValues& smallest,

@@ -43,7 +43,15 @@ TEST_CASE("study: singular-values of runs takes those of a norm as its seeds, an
   CHECK(result.checks[0].claim == "area of powernorm of translation - layernorm of translation's");
   CHECK_FALSE(result.checks[0].judged);  // these are no runs on WMT14
   options.runs.push_back(options.runs.front());
-  CHECK_THROWS_AS(run_small("singular-values", options), Error);
+  test::check_refused([&] { run_small("singular-values", options); },
+                      "[singular-values] --run: expected runs that differ in task, norm or seed");
+  // A network of another width is no seed of the same.
+  test::train_in(temp / "wide", test::small_job({"model.norm=layernorm", "model.width=12",
+                                                 "train.seed=3", "train.max_steps=1"},
+                                                "translation"));
+  options.runs.back() = test::step_file(temp / "wide", 1).string();
+  test::check_refused([&] { run_small("singular-values", options); },
+                      "[singular-values] --run: expected seeds of one network");
 }
 
 TEST_CASE("study: singular-values of the table of a translation, padding and fillers left out") {

@@ -1,12 +1,15 @@
-// Regressions on vectors of sentences: optima, correlations, data.
+// Regressions on vectors of sentences: optima, correlations, data, runs.
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "backends/backends.h"
 #include "studies/transfer_data.h"
 #include "studies/transfer_scores.h"
+#include "tests/studies/short_run.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"
+#include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
 
 namespace keel::study {
@@ -229,6 +232,19 @@ TEST_CASE("transfer: pairs of SICK, and rows that are none") {
   refused("1\tA\tB\tx\tN\n", "expected a score of 1 to 5, got 'x'");
   refused("1\tA\tB\t5.5\tN\n", "got '5.5'");
   refused("1\tA\tB\t5\tN\n", "expected pairs, got 1");
+}
+
+TEST_CASE("transfer: a run counts once") {
+  const auto backend = make_backend(default_backend());
+  const test::TempDir temp;
+  test::write_bytes(temp / "custrev.neg", "this is bad\n");
+  test::write_bytes(temp / "custrev.pos", "this is good\n");
+  test::train_in(temp / "run", test::small_job({"train.max_steps=1"}, "skip_thoughts"));
+  Options options{*backend};
+  options.data = temp.path().string();
+  options.runs.assign(2, test::step_file(temp / "run", 1).string());
+  test::check_refused([&] { run_small("transfer", options); },
+                      "[transfer] --run: expected runs that differ in norm or seed, got");
 }
 
 }  // namespace
