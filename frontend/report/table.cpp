@@ -20,7 +20,7 @@ bool is_formula(const std::string& text) {
 }
 
 std::string csv_field(std::string text) {
-  if (is_formula(text)) text.insert(0, "'");
+  if (is_formula(text)) text.insert(text.begin(), '\'');
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
