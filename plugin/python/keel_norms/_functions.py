@@ -32,6 +32,15 @@ def function(norm, forward, result):
     return apply
 
 
+def rows(norm, x):
+    """x as the norms over the batch take it: (rows, channels), or an image."""
+    if not NORMS[norm].is_column or x.ndim in (2, 4):
+        return x
+    if x.ndim == 0:
+        raise _library.KeelError(f"[{norm}] x: expected (..., channels), got ()")
+    return x.reshape(-1, x.shape[-1])
+
+
 def state_shape(state, channels, m):
     """The shape of a state of _norms.State."""
     return {"channels": (channels,), "scalar": (), "ring": (m, channels)}[state.shape]

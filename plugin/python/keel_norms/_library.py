@@ -131,6 +131,12 @@ def ops():
     return table
 
 
+def input_names(op, count):
+    """What the first `count` inputs of an op are called."""
+    known = ops()[op].inputs if op in ops() else ()
+    return [*known, *(f"input {place}" for place in range(len(known), count))][:count]
+
+
 class Plan:
     """An op with attributes and the types of its inputs, (dtype, sizes) or None for an absent one,
     on a device, (kind, index). Any thread may run it at any time."""
@@ -165,11 +171,21 @@ class Plan:
 
 def attributes_text(attributes):
     """Attributes as the library reads them, in one order, so that equal ones have one plan."""
-    return " ".join(f"{name}={_text(value)}" for name, value in sorted(dict(attributes).items()))
+    return " ".join(f"{name}={_text(name, value)}"
+                    for name, value in sorted(dict(attributes).items()))
 
 
-def _text(value):
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _text(name, value):
+    """A value as text: a number, a boolean or a word; a scalar of NumPy or PyTorch by its value."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and (not value or any(map(str.isspace, value))):
+        raise KeelError(f"{name}: expected a word, got {value!r}")
+    if isinstance(value, (int, float, str)):
+        return str(value)
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return _text(name, value.item())
+    raise TypeError(f"{name}: expected a number, a boolean or a word, got {type(value).__name__}")
 
 
 def _type(given):

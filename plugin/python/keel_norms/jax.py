@@ -30,7 +30,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _functions, _library
+from . import _arrays, _functions, _given, _library
 from ._norms import NORMS
 
 _DTYPES = {jnp.dtype(jnp.float32): _library.F32, jnp.dtype(jnp.float64): _library.F64,
@@ -59,8 +59,9 @@ def call(op, inputs, attributes=()):
     """Runs one op of keel/norm.h. `inputs` are arrays by place, None for an absent one. Returns the
     list of outputs; one that does not apply has the shape (0,)."""
     text = _library.attributes_text(attributes)
+    inputs = [None if a is None else jnp.asarray(a) for a in inputs]
     given = [a for a in inputs if a is not None]
-    for array, name in zip(inputs, _library.ops()[op].inputs if op in _library.ops() else ()):
+    for array, name in zip(inputs, _library.input_names(op, len(inputs))):
         if array is not None and array.dtype not in _DTYPES:
             raise TypeError(f"{name}: expected float32 or float64, got {array.dtype}")
     plan = _library.plan(op, text, tuple(None if a is None else (_DTYPES[a.dtype], a.shape)
@@ -130,23 +131,42 @@ def _wide(value):
     return value.astype(jnp.float32) if value.dtype in _NARROW else value
 
 
+def _mask(norm, mask, shape):
+    """A mask as 0 and 1. Its numbers are looked at where there are some: not within jit."""
+    if not isinstance(mask, jax.core.Tracer):
+        return jnp.asarray(_arrays.mask_of(norm, mask, shape))
+    is_real = any(jnp.issubdtype(mask.dtype, kind)
+                  for kind in (jnp.bool_, jnp.integer, jnp.floating))
+    _given.expect_real(norm, is_real, mask.dtype)
+    _given.expect_shape(norm, mask.shape, shape)
+    return (mask != 0).astype(jnp.uint8)
+
+
+def _step(step):
+    if not isinstance(step, jax.core.Tracer):
+        return jnp.asarray(_arrays.step_of(step))
+    if step.dtype != jnp.int32:
+        raise TypeError(f"step: expected int32, got {step.dtype}")
+    return step
+
+
 def _forward(norm, x, affine, options):
     """`affine` are gain and bias; `options` are state, mask and the attributes."""
     facts, x = NORMS[norm], jnp.asarray(x)
-    rows = _wide(x)
-    if facts.is_column and x.ndim not in (2, 4):
-        rows = rows.reshape(-1, x.shape[-1])
+    rows = _functions.rows(norm, _wide(x))
     values = {"x": rows, "gain": affine[0] if affine else None, "bias": (*affine, None, None)[1]}
     attributes = dict(options)
     if (mask := _functions.option(norm, attributes, "mask")) is not None:
-        mask = jnp.asarray(mask).astype(jnp.uint8)
+        mask = _mask(norm, mask, x.shape[:-1])
         values["mask"] = mask.reshape(-1) if facts.is_column else mask
     state = _functions.option(norm, attributes, "state")
     if facts.states:
         channels = x.shape[1] if x.ndim == 4 else x.shape[-1]
         if state is None:
             state = first_state(norm, channels, attributes.get("m", 16), rows.dtype)
-        values.update(_functions.checked_state(norm, state))
+        state = _functions.checked_state(norm, state)
+        values.update((name, _step(state[name]) if name == "step" else state[name])
+                      for name in facts.states)
     values = {name: _wide(value) for name, value in values.items() if value is not None}
     outputs = _norm(norm, tuple(sorted(attributes.items())), values)
     y = outputs["y"].reshape(x.shape).astype(x.dtype)

@@ -17,10 +17,11 @@ a copy; results are arrays of NumPy, which have __dlpack__ themselves. Attribute
 and defaults (`keel list norms`, src/ops/norm/NAME.h).
 
 A norm over the batch takes x as (..., channels), whose rows it numbers in order, or as images
-(n, channels, h, w), and a mask of the rows: rows with 0 are padding."""
+(n, channels, h, w), and a mask (...) of the rows, of any type: rows with 0 are padding, all others
+count. A mask with NaN, infinities or another shape is refused."""
 import numpy as np
 
-from . import _functions, _library
+from . import _arrays, _functions, _library
 from ._norms import NORMS
 
 _DTYPES = {np.dtype(np.float32): _library.F32, np.dtype(np.float64): _library.F64,
@@ -28,17 +29,20 @@ _DTYPES = {np.dtype(np.float32): _library.F32, np.dtype(np.float64): _library.F6
 _TYPES = {number: dtype for dtype, number in _DTYPES.items()}
 
 
-def _array(value, name, like=None):
-    """An array that keel reads in place where it can; integers and masks take `like`."""
+def _of(value):
+    """An array of NumPy, without a copy where that can be."""
+    is_foreign = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
+    return np.asarray(np.from_dlpack(value) if is_foreign else value)
+
+
+def _array(value, name, types=(np.float32, np.float64)):
+    """An array that keel reads in place where it can."""
     if value is None:
         return None
-    array = value if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__") else (
-        np.from_dlpack(value))
-    array = np.asarray(array)
-    if like is not None:
-        return np.asarray(array, like, "C")
-    if array.dtype not in (np.float32, np.float64):
-        raise TypeError(f"{name}: expected float32 or float64, got {array.dtype}")
+    array = _of(value)
+    if array.dtype not in types:
+        expected = " or ".join(np.dtype(t).name for t in types)
+        raise TypeError(f"{name}: expected {expected}, got {array.dtype}")
     return np.require(array, requirements=["C", "A"])
 
 
@@ -50,6 +54,8 @@ def _empty_aligned(size):
 def call(op, inputs, attributes=()):
     """Runs one op of keel/norm.h. `inputs` are arrays by place, None for an absent one. Returns the
     list of outputs; one that does not apply has the shape (0,)."""
+    inputs = [_array(a, name, tuple(_DTYPES)) for a, name in
+              zip(inputs, _library.input_names(op, len(inputs)))]
     types = tuple(None if a is None else (_DTYPES[a.dtype], a.shape) for a in inputs)
     plan = _library.plan(op, _library.attributes_text(attributes), types)
     outputs = [np.empty(sizes, _TYPES[dtype]) for dtype, sizes in plan.outputs]
@@ -124,13 +130,12 @@ def _forward(norm, x, affine, options):
     facts = NORMS[norm]
     x = _array(x, "x")
     shape = x.shape
-    if facts.is_column and x.ndim not in (2, 4):
-        x = x.reshape(-1, x.shape[-1])
+    x = _functions.rows(norm, x)
     values = {"x": x}
     values.update((name, _array(value, name)) for name, value in zip(("gain", "bias"), affine))
     attributes = dict(options)
     if (mask := _functions.option(norm, attributes, "mask")) is not None:
-        mask = _array(mask, "mask", np.uint8)
+        mask = _arrays.mask_of(norm, _of(mask), shape[:-1])
         values["mask"] = mask.reshape(-1) if facts.is_column else mask
     state = _functions.option(norm, attributes, "state")
     if facts.states:
@@ -143,7 +148,7 @@ def _read_state(norm, x, state, attributes):
     if state is None:
         state = first_state(norm, channels, attributes.get("m", 16), x.dtype)
     state = _functions.checked_state(norm, state)
-    return {name: _array(state[name], name, np.int32 if name == "step" else None)
+    return {name: _arrays.step_of(_of(state[name])) if name == "step" else _array(state[name], name)
             for name in NORMS[norm].states}
 
 
