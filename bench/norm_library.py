@@ -78,7 +78,7 @@ NORMS = {
                   lambda width: nn.GroupNorm(GROUPS, width)),
     "BatchNorm1d": (knn.BatchNorm1d, nn.BatchNorm1d),
     "PowerNorm": (knn.PowerNorm, ComposedPowerNorm),
-    "AdaNorm": (lambda width: knn.AdaNorm(), lambda width: ComposedAdaNorm()),
+    "AdaNorm": (knn.AdaNorm, lambda width: ComposedAdaNorm()),
 }
 
 

@@ -104,8 +104,8 @@ class Classifier(nn.Module):
         self.dropout, self.head, self.mask = nn.Dropout(DROPOUT), nn.Linear(WIDTH, 2), [None]
         self.start()
         knn.convert(self.encoder, {nn.LayerNorm: {
-            "layernorm": knn.LayerNorm, "adanorm": lambda old: knn.AdaNorm(C=0.3),
-            "powernorm": lambda old: example.Masked(knn.PowerNorm(WIDTH, groups=1), self.mask)
+            "layernorm": knn.LayerNorm, "adanorm": lambda old: knn.AdaNorm(WIDTH, C=0.3),
+            "powernorm": lambda old: example.Masked(knn.PowerNorm(WIDTH, heads=1), self.mask)
         }[norm]})
 
     def start(self):

@@ -45,14 +45,15 @@ def check_lines(path, text):
 
 def count_parameters(signature):
     """The number of parameters in "(int a, std::pair<int, int> b)"; commas inside <>, () and {}
-    do not count, nor does Python's self."""
+    do not count, nor does Python's self, nor what it takes by name alone, after a "*"."""
     inner = signature[signature.find("(") + 1:signature.rfind(")")].replace("->", "").strip()
     if inner in ("", "void"):
         return 0
     while (flat := re.sub(r"<[^<>()]*>|\([^()]*\)|\{[^{}]*\}", "", inner)) != inner:
         inner = flat
     names = [name.strip() for name in inner.split(",")]
-    return len([name for name in names if name not in ("", "self", "*")])
+    by_place = names[:names.index("*")] if "*" in names else names
+    return len([name for name in by_place if name not in ("", "self")])
 
 
 def universal_ctags():

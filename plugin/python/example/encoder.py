@@ -92,7 +92,7 @@ class Classifier(nn.Module):
         self.dropout, self.head = nn.Dropout(args.dropout), nn.Linear(args.width, 2)
         self.mask = [None]
         knn.convert(self.encoder, {nn.LayerNorm: {
-            "layernorm": knn.LayerNorm, "adanorm": lambda old: knn.AdaNorm(C=0.3),
+            "layernorm": knn.LayerNorm, "adanorm": lambda old: knn.AdaNorm(args.width, C=0.3),
             "powernorm": lambda old: Masked(knn.PowerNorm(args.width), self.mask)}[args.norm]})
 
     def forward(self, words):

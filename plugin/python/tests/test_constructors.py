@@ -1,7 +1,9 @@
 """How modules of keel_norms.torch are made: their types, devices and options, and those of the
 modules that they replace."""
+import inspect
 import os
 import pathlib
+import pydoc
 import shutil
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import torch
 from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from keel_norms import _library  # noqa: E402
+from keel_norms import KeelError, _library  # noqa: E402
 from keel_norms import torch as knn  # noqa: E402
 from keel_norms.torch import functional  # noqa: E402
 
@@ -21,6 +23,11 @@ COLUMNS = (knn.PNV, knn.PowerNorm, knn.MABN, knn.BatchRenorm1d, knn.BatchRenorm2
 PYTORCHS = (knn.LayerNorm, knn.RMSNorm, knn.BatchNorm1d, knn.BatchNorm2d, knn.SyncBatchNorm,
             lambda width, **place: knn.GroupNorm(2, width, **place),
             lambda width, **place: knn.InstanceNorm1d(width, affine=True, **place))
+
+
+# The arguments by place of every module.
+ARGUMENTS = {getattr(knn, name): (2, 8) if name in ("GroupNorm", "GroupScaling") else (8,)
+             for name in knn.__all__ if name[0].isupper() and name != "WeightNorm"}
 
 
 class Constructors(unittest.TestCase):
@@ -54,13 +61,84 @@ class Constructors(unittest.TestCase):
                 self.assertIn(buffer.dtype, (torch.float32, torch.int32))
             self.assertEqual(norm(torch.randn(6, 8).bfloat16()).dtype, torch.bfloat16)
 
-    def test_a_misspelt_attribute_names_those_that_exist(self):
-        for make in COLUMNS:
-            if make not in (knn.PNV, knn.SyncPNV):
-                with self.assertRaisesRegex(TypeError, "expected attributes of .*eps.*got warmpu"):
-                    make(8, warmpu=3)
-        with self.assertRaisesRegex(TypeError, "PowerNorm: .*alpha_b.*warmup, got training"):
+    def test_a_misspelt_option_is_named(self):
+        for make, arguments in ARGUMENTS.items():
+            name = make.__name__
+            with self.assertRaisesRegex(
+                    TypeError, f"^{name}: unknown option 'epz', nearest 'eps'; expected {name}\\("):
+                make(*arguments, epz=3)
+        with self.assertRaisesRegex(TypeError, "unknown option 'training'"):
             knn.PowerNorm(8, training=True, mode="release")
+
+    def test_options_are_given_once_and_by_name(self):
+        for call, words in (
+                (lambda: knn.PowerNorm(8, num_features=8), "multiple values for .*'num_features'"),
+                (lambda: knn.PowerNorm(), "missing .*'num_features'"),
+                (lambda: knn.PowerNorm(8, False), "got 2 arguments by place, options have names"),
+                (lambda: knn.AdaNorm(8, 2.0, 0.1), "got 3 arguments by place"),
+                (lambda: knn.GroupScaling(64), "missing .*'num_channels'"),
+                (lambda: knn.PNV(8, keep=0.9, momentum=0.1), "keep and momentum are one option"),
+                (lambda: knn.SyncPNV(8, keep=0.9, momentum=0.1), "keep and momentum are one"),
+                (lambda: knn.BatchRenorm1d(8, rate=.1, momentum=.1), "rate and momentum are one"),
+                (lambda: knn.PowerNorm(8, heads=2, groups=2), "heads and groups are one option"),
+                (lambda: knn.PNV(8, momentum=None), "momentum: expected a number, got None"),
+                (lambda: knn.MABN(8, centralize=True), "unknown option 'centralize'")):
+            with self.subTest(words=words), self.assertRaisesRegex(TypeError, words):
+                call()
+
+    def test_the_first_arguments_are_sizes(self):
+        for make, arguments in ARGUMENTS.items():
+            first = list(inspect.signature(make).parameters)[:len(arguments)]
+            self.assertEqual(first, {1: [first[0]], 2: ["num_groups", "num_channels"]}[len(first)])
+            self.assertIn(first[0], ("normalized_shape", "num_features", "num_groups"))
+        for size in (0.3, "512", (2, 0.5), ()):
+            with self.assertRaisesRegex(TypeError, "normalized_shape: expected a size"):
+                knn.AdaNorm(size)
+        with self.assertRaisesRegex(ValueError, "num_channels: expected a multiple of .* 3, got 8"):
+            knn.GroupScaling(3, 8)
+
+    def test_other_names_of_options(self):
+        x = torch.randn(6, 8)
+        for one, other in ((knn.PNV(8, keep=0.75), knn.PNV(8, momentum=0.25)),
+                           (knn.SyncPNV(8, keep=0.75), knn.SyncPNV(8, momentum=0.25)),
+                           (knn.BatchRenorm1d(8, rate=0.2), knn.BatchRenorm1d(8, momentum=0.2)),
+                           (knn.PowerNorm(8, heads=2), knn.PowerNorm(8, groups=2))):
+            self.assertTrue(torch.equal(one(x), other(x)))
+            for name, value in one.state_dict().items():
+                self.assertTrue(torch.equal(value, other.state_dict()[name]), name)
+
+    def test_parts_that_are_left_out(self):
+        for make in COLUMNS:
+            for options, names in (({"gain": False}, ["bias"]), ({"bias": False}, ["weight"]),
+                                   ({"affine": False}, [])):
+                norm = make(8, **options)
+                self.assertEqual([name for name, _ in norm.named_parameters()], names)
+                norm(torch.randn(6, 8, requires_grad=True)).sum().backward()
+
+    def test_a_size_that_does_not_fit_is_told_as_the_user_sees_it(self):
+        for make, arguments in ARGUMENTS.items():
+            is_first = issubclass(make, (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.GroupNorm))
+            shape = {True: (6, 9, 4), False: (6, 9)}[is_first]
+            shape = (*shape, 4) if issubclass(make, nn.InstanceNorm2d) else shape
+            shape = (*shape, 3, 3) if make is knn.BatchNorm2d else shape
+            options = {"affine": True} if issubclass(make, nn.InstanceNorm1d | nn.InstanceNorm2d
+                                                     ) else {}
+            with self.subTest(make=make), self.assertRaises(KeelError) as caught:
+                make(*arguments, **options)(torch.randn(shape))
+            words = str(caught.exception)
+            self.assertRegex(words, r"x: expected .*\b8\b.*, got \(6, 9")
+            self.assertNotIn("gain", words)
+            if list(make(*arguments, **options).parameters()):
+                self.assertRegex(words, r"weight of \(8,\)|normalized_shape of \(8,\)")
+        with self.assertRaisesRegex(KeelError, r"weight: expected \(9\), got \(8\)"):
+            functional.layer_norm(torch.randn(6, 9), (9,), torch.ones(8))
+
+    def test_help_shows_options_and_defaults(self):
+        words = pydoc.render_doc(knn.PowerNorm, renderer=pydoc.plaintext)
+        self.assertIn("num_features, *, ", words)
+        for text in ("warmup=0", "alpha_f=0.9", "mode='release'", "heads=0"):
+            self.assertIn(text, words)
+        self.assertIn("process_group=None", pydoc.render_doc(knn.SyncPowerNorm))
 
     def test_an_area_of_one_element(self):
         for norm, old, shape in ((knn.InstanceNorm1d(8), nn.InstanceNorm1d(8), (4, 8, 1)),

@@ -1,10 +1,15 @@
-"""The table of modules in docs/norm-library.md, made from the table of norms and from the modules.
+"""The tables of modules and of their signatures in docs/norm-library.md, made from the table of
+norms and from the modules.
 
-`test_docs.py --write` puts it there anew."""
+`test_docs.py --write` updates them."""
+import inspect
 import pathlib
 import re
 import sys
+import textwrap
 import unittest
+
+import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from test_modules import MODULES, knn  # noqa: E402
@@ -13,6 +18,7 @@ from keel_norms._norms import ALL, CHANNELS, RING, SCALAR  # noqa: E402
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/norm-library.md"
 BEGIN, END = "<!-- the modules' table begins -->\n", "<!-- the modules' table ends -->\n"
+SIGNATURES, SIGNATURES_END = "<!-- the signatures begin -->\n", "<!-- the signatures end -->\n"
 HEAD = ("module", "formula", "parameters", "state: shape, first value", "gradient", "paper")
 SHAPES = {CHANNELS: "(channels)", SCALAR: "()", RING: "(m, channels)"}
 # What differs from the norm's own facts.
@@ -74,12 +80,36 @@ def table():
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def signature_of(kind):
+    """Name, arguments and defaults; those of PyTorch's own class, which differ from version to
+    version, are not repeated."""
+    theirs = getattr(torch.nn, kind.__name__, None)
+    known = set(inspect.signature(theirs).parameters) if theirs else set()
+    own = [a.replace(annotation=a.empty) for name, a in inspect.signature(kind).parameters.items()
+           if name not in known]
+    shown = str(inspect.Signature(own)).removeprefix("(").removesuffix(")")
+    arguments = ", ".join(filter(None, ("..." if theirs else "", shown)))
+    note = f"    as torch.nn.{kind.__name__}" if theirs else ""
+    return textwrap.wrap(f"{kind.__name__}({arguments}){note}", 96, subsequent_indent="    ")
+
+
+def signatures():
+    """The signature of each class, but of those that have that of their kin."""
+    made = [getattr(knn, name) for name in knn.__all__ if inspect.isclass(getattr(knn, name))]
+    kinds = [kind for kind in made
+             if not kind.__name__.startswith("Sync") and kind is not knn.BatchRenorm2d]
+    return "\n".join(["```text", *(line for kind in kinds for line in signature_of(kind)),
+                      "```\n"])
+
+
 def with_table(page):
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE}: expected a table between {BEGIN}and {END}")
-    return before + begin + table() + end + after
+    for begin, text, end in ((BEGIN, table(), END), (SIGNATURES, signatures(), SIGNATURES_END)):
+        before, found, rest = page.partition(begin)
+        _, last, after = rest.partition(end)
+        if not found or not last:
+            raise ValueError(f"{PAGE}: expected a table between {begin}and {end}")
+        page = before + begin + text + end + after
+    return page
 
 
 class Page(unittest.TestCase):

@@ -23,17 +23,17 @@ MODULES = {
     "InstanceNorm1d": (lambda: knn.InstanceNorm1d(8, affine=True), (6, 8, 5)),
     "InstanceNorm2d": (lambda: knn.InstanceNorm2d(8), (6, 8, 3, 2)),
     "LayerNormSimple": (lambda: knn.LayerNormSimple(8), (6, 8)),
-    "AdaNorm": (lambda: knn.AdaNorm(), (6, 8)),
-    "DetachNorm": (lambda: knn.DetachNorm(), (6, 8)),
+    "AdaNorm": (lambda: knn.AdaNorm(8), (6, 8)),
+    "DetachNorm": (lambda: knn.DetachNorm(8), (6, 8)),
     "ScaleNorm": (lambda: knn.ScaleNorm(8), (6, 8)),
-    "GroupScaling": (lambda: knn.GroupScaling(2), (6, 8)),
+    "GroupScaling": (lambda: knn.GroupScaling(2, 8), (6, 8)),
     "BatchNorm1d": (lambda: knn.BatchNorm1d(8), (6, 8)),
     "BatchNorm2d": (lambda: knn.BatchNorm2d(8), (6, 8, 3, 2)),
     "BatchRenorm1d": (lambda: knn.BatchRenorm1d(8, r_max=3, d_max=5), (6, 8)),
     "BatchRenorm2d": (lambda: knn.BatchRenorm2d(8), (6, 8, 3, 2)),
     "PNV": (lambda: knn.PNV(8), (6, 8)),
     "PowerNorm": (lambda: knn.PowerNorm(8), (6, 8)),
-    "PowerNorm, groups": (lambda: knn.PowerNorm(8, groups=2), (6, 8)),
+    "PowerNorm, heads": (lambda: knn.PowerNorm(8, heads=2), (6, 8)),
     "MABN": (lambda: knn.MABN(8, m=2, warmup=0, clip_after=0), (6, 8)),
     "SyncBatchNorm": (lambda: knn.SyncBatchNorm(8), (6, 8)),
     "SyncPNV": (lambda: knn.SyncPNV(8), (6, 8)),
@@ -42,7 +42,7 @@ MODULES = {
     "SyncBatchRenorm": (lambda: knn.SyncBatchRenorm(8), (6, 8)),
 }
 # Their forward reads the state in training.
-READERS = ("BatchRenorm1d", "PowerNorm", "PowerNorm, groups", "MABN")
+READERS = ("BatchRenorm1d", "PowerNorm", "PowerNorm, heads", "MABN")
 
 
 def step(run, module, x, seed=0, dtype=None):

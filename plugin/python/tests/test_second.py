@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from keel_norms import torch as knn  # noqa: E402
 
 SAYS = "has no second derivative"
-MAKES = {"LayerNorm": lambda: knn.LayerNorm(6), "AdaNorm": knn.AdaNorm,
+MAKES = {"LayerNorm": lambda: knn.LayerNorm(6), "AdaNorm": lambda: knn.AdaNorm(6),
          "RMSNorm": lambda: knn.RMSNorm(6), "GroupNorm": lambda: knn.GroupNorm(2, 6),
          "BatchNorm1d": lambda: knn.BatchNorm1d(6), "PowerNorm": lambda: knn.PowerNorm(6),
          "MABN": lambda: knn.MABN(6), "BatchRenorm1d": lambda: knn.BatchRenorm1d(6),
@@ -91,7 +91,7 @@ class Functions(unittest.TestCase):
     def test_second_derivatives(self):
         x = torch.randn(4, 6)
         for norm in (knn.LayerNorm(6), knn.BatchNorm1d(6, track_running_stats=False),
-                     knn.AdaNorm(), knn.PowerNorm(6).eval()):
+                     knn.AdaNorm(6), knn.PowerNorm(6).eval()):
             first = torch.func.grad(lambda x, n=norm: n(x).sum())
             with self.subTest(norm=norm), self.assertRaisesRegex(RuntimeError, SAYS):
                 torch.func.grad(lambda x, f=first: f(x).square().sum())(x)

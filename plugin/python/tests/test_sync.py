@@ -112,8 +112,8 @@ class Alone(unittest.TestCase):
                     torch.testing.assert_close(got, wanted, rtol=1e-6, atol=1e-6)
 
     def test_groups_of_images_are_refused(self):
-        for norm in (knn.PowerNorm(8, groups=2), knn.SyncPowerNorm(8, groups=2)):
-            with self.assertRaisesRegex(ValueError, "x: expected .* with groups"):
+        for norm in (knn.PowerNorm(8, heads=2), knn.SyncPowerNorm(8, heads=2)):
+            with self.assertRaisesRegex(ValueError, "x: expected .* with (groups|heads)"):
                 norm(torch.randn(2, 8, 3, 8))
 
     def test_five_axes(self):

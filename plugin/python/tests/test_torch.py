@@ -152,7 +152,7 @@ class OwnNorms(unittest.TestCase):
     def test_exact_gradients(self):
         x = torch.randn(6, 8).double().requires_grad_()
         for norm in (knn.LayerNorm(8), knn.RMSNorm(8, 1e-5), knn.GroupNorm(2, 8), knn.ScaleNorm(8),
-                     knn.GroupScaling(2), knn.BatchNorm1d(8, track_running_stats=False),
+                     knn.GroupScaling(2, 8), knn.BatchNorm1d(8, track_running_stats=False),
                      knn.PNV(8)):
             with self.subTest(norm=type(norm).__name__):
                 self.assertTrue(torch.autograd.gradcheck(drawn(norm).double(), (x,)))
@@ -164,10 +164,10 @@ class OwnNorms(unittest.TestCase):
         deviation = (var + 1e-5).sqrt()
         xhat = (x - mean) / deviation
         factor = (1 - 0.1 * xhat).detach()
-        cases = [(knn.DetachNorm(), (x - mean.detach()) / deviation.detach()),
-                 (knn.DetachNorm(detach_variance=False), (x - mean.detach()) / deviation),
-                 (knn.DetachNorm(detach_mean=False), (x - mean) / deviation.detach()),
-                 (knn.AdaNorm(), factor * xhat), (knn.LayerNormSimple(8), xhat)]
+        cases = [(knn.DetachNorm(8), (x - mean.detach()) / deviation.detach()),
+                 (knn.DetachNorm(8, detach_variance=False), (x - mean.detach()) / deviation),
+                 (knn.DetachNorm(8, detach_mean=False), (x - mean) / deviation.detach()),
+                 (knn.AdaNorm(8), factor * xhat), (knn.LayerNormSimple(8), xhat)]
         for norm, expected in cases:
             with self.subTest(norm=norm):
                 torch.testing.assert_close(norm(x), expected)
@@ -242,9 +242,10 @@ class Refusals(unittest.TestCase):
         for kind, text, call in (
                 (TypeError, "expected float32 or float64, got torch.int64",
                  lambda: functional.layer_norm(torch.ones(2, 6).long(), (6,))),
-                (ValueError, "ends in (5,), got (4, 6)", lambda: functional.layer_norm(x, (5,))),
+                (ValueError, "x: expected (..., 5), for a normalized_shape of (5,), got (4, 6)",
+                 lambda: functional.layer_norm(x, (5,))),
                 (KeelError, "groups", lambda: functional.group_norm(x, 4)),
-                (ValueError, "mask: expected one of (4,)",
+                (ValueError, "mask: expected (4,), a number for each row",
                  lambda: knn.PowerNorm(6)(x, torch.ones(6))),
                 (NotImplementedError, "running statistics",
                  lambda: knn.InstanceNorm1d(6, track_running_stats=True)(x[None]))):

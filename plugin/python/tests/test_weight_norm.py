@@ -209,7 +209,8 @@ class Function(unittest.TestCase):
                     g = (g + 0.3).requires_grad_()
                     with self.subTest(shape=shape, dim=dim, eps=eps):
                         self.assertTrue(torch.autograd.gradcheck(
-                            lambda v, g, dim=dim, eps=eps: functional.weight_norm(v, g, dim, eps),
+                            lambda v, g, dim=dim, eps=eps: functional.weight_norm(
+                                v, g, dim, eps=eps),
                             (v, g)))
 
     def test_eps(self):

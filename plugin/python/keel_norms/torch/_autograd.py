@@ -262,6 +262,10 @@ def apply(norm, values, attributes, shards=None):
 
 
 def _eager(recipe, shards, tensors):
+    if not is_grad_enabled():
+        return _ops.call(recipe.norm, [
+            _widened(tensor) if place in recipe.moved_places else tensor
+            for place, tensor in enumerate(tensors)], recipe.text)
     found = []
     y = _EagerNorm.apply(recipe, found, shards, *tensors)
     return (y, *found[0][1:])

@@ -25,6 +25,8 @@ OPS = _library.ops()
 _DTYPES = {torch.float32: _library.F32, torch.float64: _library.F64, torch.int32: _library.I32,
            torch.uint8: _library.U8}
 _TYPES = {number: dtype for dtype, number in _DTYPES.items()}
+_FLOATS = "float32 or float64"
+_EXPECTED = {"mask": "uint8", "step": "int32"}
 _CPU = torch.device("cpu")
 _ops = torch.library.Library("keel_norms", "DEF")
 
@@ -92,10 +94,16 @@ def _plan(op, attributes, types, device=_CPU):
     """A plan and the sizes and element types of its outputs; `types` are those of PyTorch."""
     for given, name in zip(types, OPS[op].inputs):
         if given is not None and given[0] not in _DTYPES:
-            raise TypeError(f"[{op}] {name}: expected float32 or float64, got {given[0]}")
-    plan = _library.plan(op, attributes, tuple(
-        None if given is None else (_DTYPES[given[0]], tuple(given[1])) for given in types),
-        (_library.CUDA, device.index) if device.type == "cuda" else (_library.CPU, 0))
+            raise TypeError(f"[{op}] {_said(op, name)}: expected {_EXPECTED.get(name, _FLOATS)}, "
+                            f"got {given[0]}")
+    try:
+        plan = _library.plan(op, attributes, tuple(
+            None if given is None else (_DTYPES[given[0]], tuple(given[1])) for given in types),
+            (_library.CUDA, device.index) if device.type == "cuda" else (_library.CPU, 0))
+    except _library.KeelError as error:
+        gain = f"[{op}] gain:"
+        words = str(error).replace(gain, f"[{op}] {_said(op, 'gain')}:")
+        raise _library.KeelError(words) from None
     return plan, [(sizes, _TYPES[dtype]) for dtype, sizes in plan.outputs]
 
 
@@ -240,3 +248,9 @@ def refusal(op, tensors, attributes, error):
     except (TypeError, ValueError) as refused:  # a KeelError is a ValueError
         return refused
     return error
+
+
+def _said(op, name):
+    """What an input is called here: weight where PyTorch has that word, too."""
+    is_weight = name == "gain" and not op.startswith("scale_norm")
+    return "weight" if is_weight else name

@@ -5,17 +5,28 @@ from torch import nn
 from torch.compiler import is_compiling
 
 from .. import _library
+from .._library import KeelError
 from .._norms import NORMS
 from . import checkpoints
 from ._autograd import commit
-from .functional import column_norm
-from .row_modules import NoFastPath
+from ._fx import Proxy, leaf
+from ._masks import expect_counter, rows_of_mask
+from ._options import extending, named
+from .functional import channels_last, column_norm
+from .row_modules import NoFastPath, expect_channels
 
 
 def _is_recomputing():
     """Whether this forward runs inside a backward: gradient checkpointing computes it again. In a
     graph of torch.compile that cannot be told."""
     return not is_compiling() and torch._C._current_graph_task_id() != -1
+
+
+def _refuse_traced_training(module):
+    """A trace of TorchScript would run without the writes into the states."""
+    if module.training and torch.jit.is_tracing():
+        raise RuntimeError(f"{type(module).__name__}: torch.jit.trace records no training of its "
+                           "states; trace it in evaluation, after eval()")
 
 
 def _update(norm, outputs, buffers):
@@ -47,21 +58,28 @@ class _BatchNorm:
     norm = "batch_norm"
 
     def forward(self, x, mask=None):
+        if isinstance(x, Proxy):
+            return leaf(self, x, mask)
+        _refuse_traced_training(self)
         self._check_input_dim(x)
-        if mask is not None and x.dim() == 4:
-            raise ValueError("mask: expected none beside images, which have no padding")
-        if mask is None and x.dim() == 3:
-            return self._normalize(x.unsqueeze(2), None).squeeze(2)
-        if x.dim() == 3:  # (n, channels, length) with a mask (n, length)
+        expect_channels(self, x, self.num_features)
+        if mask is not None and x.dim() > 3:
+            raise KeelError(f"{type(self).__name__}: mask: expected none beside images, which have "
+                            f"no padding, got {tuple(mask.shape)}")
+        if x.dim() == 3 and mask is not None:  # (n, channels, length) with a mask (n, length)
             return self._normalize(x.transpose(1, 2), mask).transpose(1, 2)
-        is_last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
-        if is_last:  # the same memory as rows of channels
-            rows = x.permute(0, 2, 3, 1)
-            y = self._normalize(rows.reshape(-1, x.shape[1]), None)
-            return y.reshape(rows.shape).permute(0, 3, 1, 2)
+        if x.dim() > 3 and channels_last(x):  # the same memory as rows of channels
+            rows = x.movedim(1, -1)
+            return self._normalize(rows.flatten(0, -2), None).reshape(rows.shape).movedim(-1, 1)
+        if x.dim() > 4:
+            return self._normalize(x.flatten(3), None).reshape(x.shape)
+        if x.dim() == 3:
+            return self._normalize(x.unsqueeze(2), None).squeeze(2)
         return self._normalize(x, mask)
 
     def _normalize(self, x, mask):
+        if mask is not None:  # a wrong one counts no batch
+            mask = rows_of_mask("batch_norm", mask, x.shape[:-1]).reshape(mask.shape)
         own = self._buffers.get
         mean, var = own("running_mean"), own("running_var")
         uses_batch = self.training or mean is None
@@ -94,34 +112,32 @@ class BatchNorm1d(_BatchNorm, nn.BatchNorm1d):
     """torch.nn.BatchNorm1d on keel's kernels. A mask (n) or (n, length) leaves padding out of the
     statistics; there y and the gradient are 0."""
 
+    __init__ = named(nn.BatchNorm1d.__init__)
+
 
 class BatchNorm2d(_BatchNorm, nn.BatchNorm2d):
     """torch.nn.BatchNorm2d on keel's kernels; channels_last images are read in place."""
 
-
-def _checked(module, attributes):
-    """The attributes, refused by name where keel's op has no such."""
-    known = _library.ops()[module.norm].defaults.keys() - {"training"}
-    if unknown := sorted(attributes.keys() - known):
-        raise TypeError(f"{module.__name__}: expected attributes of {', '.join(sorted(known))}, "
-                        f"got {', '.join(unknown)}")
-    return attributes
+    __init__ = named(nn.BatchNorm2d.__init__)
 
 
 class _ColumnNorm(NoFastPath, nn.Module):
     """A norm with a state of keel. Its buffers are called as the states are, `step` is
     num_batches_tracked. x is (..., channels) with a mask of the other axes, or an image."""
 
-    norm = ""  # keel's op, whose attributes the constructor takes by name
+    norm = ""
 
-    def __init__(self, num_features, affine=True, *, device=None, dtype=None, **attributes):
+    def __init__(self, num_features, *, affine=True, gain=True, bias=True, device=None, dtype=None,
+                 **attributes):
+        """Without `affine` there is neither weight nor bias, without `gain` no weight, without
+        `bias` no bias. The attributes are those of keel's op."""
         super().__init__()
-        self.num_features, self.attributes = num_features, _checked(type(self), attributes)
+        self.num_features, self.attributes = num_features, attributes
         place = {"device": device, "dtype": dtype}
-        self.weight = nn.Parameter(torch.ones(num_features, **place)) if affine else None
-        self.bias = nn.Parameter(torch.zeros(num_features, **place)) if affine else None
+        self.weight = nn.Parameter(torch.ones(num_features, **place)) if affine and gain else None
+        self.bias = nn.Parameter(torch.zeros(num_features, **place)) if affine and bias else None
         shapes = {"channels": (num_features,), "scalar": (),
-                  "ring": (attributes.get("m", 16), num_features)}
+                  "ring": (attributes.get("m"), num_features)}
         wide = torch.promote_types(dtype or torch.get_default_dtype(), torch.float32)
         for name, state in NORMS[self.norm].states.items():
             self.register_buffer(self._buffer(name), torch.full(
@@ -143,7 +159,30 @@ class _ColumnNorm(NoFastPath, nn.Module):
                 self._buffers[name] = before[name].to(buffer.device, torch.float32)
         return self
 
+    def _load_from_state_dict(self, state_dict, prefix, *rest):
+        """Loads the states; a counter that is none is an error, and is not cut to an int32."""
+        name, counter = prefix + "num_batches_tracked", self._buffers.get("num_batches_tracked")
+        if counter is not None and name in state_dict:
+            try:
+                expect_counter(name, state_dict[name])
+                counter = state_dict[name].to(counter.dtype)
+            except (TypeError, ValueError) as error:
+                rest[-1].append(str(error))
+            state_dict = {**state_dict, name: counter}
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def _expect_channels(self, x):
+        image = x.dim() == 4
+        if x.dim() == 0 or x.shape[1 if image else -1] != self.num_features:
+            n = self.num_features
+            raise KeelError(f"{type(self).__name__}: x: expected (..., {n}), or images (n, {n}, h, "
+                            f"w), for a weight of ({n},), got {tuple(x.shape)}")
+
     def forward(self, x, mask=None):
+        if isinstance(x, Proxy):
+            return leaf(self, x, mask)
+        _refuse_traced_training(self)
+        self._expect_channels(x)
         states = NORMS[self.norm].states
         if states.keys() != {"psi2"}:  # pn_v does not read its state in training
             _refuse_recomputing(self)
@@ -178,28 +217,47 @@ class _ColumnNorm(NoFastPath, nn.Module):
         """Hook for what a norm shows of itself."""
 
     def extra_repr(self):
-        told = [str(self.num_features), *(f"{k}={v}" for k, v in self.attributes.items())]
-        return ", ".join(told)
+        """The size and the options that differ from their defaults."""
+        known = _library.ops()[self.norm].defaults
+        told = {_OPTIONS.get(name, name): value for name, value in self.attributes.items()
+                if not _is(value, known[name])}
+        return ", ".join([str(self.num_features), *(f"{k}={v}" for k, v in told.items())])
+
+
+_OPTIONS = {"groups": "heads"}  # what keel's command line calls an attribute
+
+
+def _is(value, text):
+    """Whether a value is the one of the text."""
+    if isinstance(value, (bool, str)):
+        return str(value).lower() == text
+    return value == float(text)
 
 
 class PNV(_ColumnNorm):
-    """Batch norm by the quadratic mean alone. Shen et al. 2020, definition 1."""
+    """Batch norm by the quadratic mean alone. Shen et al. 2020, definition 1. `keep` is the share
+    of the running mean square that a step keeps; momentum=1 - keep may be given in its place."""
 
     norm = "pn_v"
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, **place):
-        super().__init__(num_features, affine, **place, eps=eps, keep=1 - momentum)
+    @extending(_ColumnNorm.__init__, momentum=("keep", lambda momentum: 1 - momentum))
+    def __init__(self, *, eps=1e-5, keep=0.9, **common):
+        super().__init__(eps=eps, keep=keep, **common)
 
 
 class PowerNorm(_ColumnNorm):
-    """PowerNorm, Shen et al. 2020, algorithm 2. The backward moves running_nu, which is in units of
-    the loss. contraction and nu_max are those of the last training forward: nu stays bounded while
-    contraction is below 1 (theorem 4)."""
+    """PowerNorm, Shen et al. 2020, algorithm 2. `heads` groups of the channels are scaled in front
+    of it; keel's command line has one unless it is told another number. The backward moves
+    running_nu, which is in units of the loss. contraction and nu_max are those of the last training
+    forward: nu stays bounded while contraction is below 1 (theorem 4)."""
 
     norm = "power_norm"
 
-    def __init__(self, num_features, affine=True, **attributes):
-        super().__init__(num_features, affine, **attributes)
+    @extending(_ColumnNorm.__init__, groups=("heads", lambda groups: groups))
+    def __init__(self, *, mode="release", heads=0, warmup=0, alpha_f=0.9, alpha_b=0.9, eps=1e-5,
+                 pad_stats=False, scaling_eps=1e-5, **common):
+        super().__init__(mode=mode, groups=heads, warmup=warmup, alpha_f=alpha_f, alpha_b=alpha_b,
+                         eps=eps, pad_stats=pad_stats, scaling_eps=scaling_eps, **common)
         self.contraction = self.nu_max = None
 
     def outputs_seen(self, outputs):
@@ -208,19 +266,31 @@ class PowerNorm(_ColumnNorm):
 
 
 class MABN(_ColumnNorm):
-    """Moving average batch normalization, Yan et al. 2020; m batches in its averages."""
+    """Moving average batch normalization, Yan et al. 2020; m batches in its averages. It does not
+    centralize the weights of the layer before it."""
 
     norm = "mabn"
 
+    @extending(_ColumnNorm.__init__)
+    def __init__(self, *, m=16, warmup=100, clip_after=1000, keep=0.98, clip=5, eps=1e-5, **common):
+        super().__init__(m=m, warmup=warmup, clip_after=clip_after, keep=keep, clip=clip, eps=eps,
+                         **common)
+
 
 class BatchRenorm1d(_ColumnNorm):
-    """Batch renormalization, Ioffe 2017, of (..., channels). momentum is the share of a batch that
-    enters the running statistics."""
+    """Batch renormalization, Ioffe 2017, of (..., channels). `rate` is the share of a batch that
+    enters the running statistics; momentum is another name for it. Limits of -1 follow the
+    schedule, whose steps are meant for 100,000 updates and scaled to `updates`."""
 
     norm = "batch_renorm"
 
-    def __init__(self, num_features, eps=1e-3, momentum=0.01, affine=True, **attributes):
-        super().__init__(num_features, affine, eps=eps, rate=momentum, **attributes)
+    @extending(_ColumnNorm.__init__, momentum=("rate", lambda momentum: momentum))
+    def __init__(self, *, eps=1e-3, rate=0.01, r_max=-1, d_max=-1, r_max_limit=3, d_max_limit=5,
+                 r_start=5000, r_end=40000, d_start=5000, d_end=25000, updates=100000, **common):
+        steps = {"r_start": r_start, "r_end": r_end, "d_start": d_start, "d_end": d_end}
+        super().__init__(eps=eps, rate=rate, r_max=r_max, d_max=d_max, r_max_limit=r_max_limit,
+                         d_max_limit=d_max_limit, **common,
+                         **{name: step * (updates / 100000) for name, step in steps.items()})
 
 
 class BatchRenorm2d(BatchRenorm1d):

@@ -2,7 +2,7 @@
 from torch import nn
 
 from .column_modules import _ColumnNorm
-from .row_modules import AdaNorm, DetachNorm
+from .row_modules import _Row
 from .weight_modules import WeightNorm
 
 
@@ -62,27 +62,33 @@ def share_buffers(old, new):
         new._buffers.update({name: old._buffers[name] for name in new._buffers})
 
 
+_TRACKING = nn.BatchNorm1d, nn.BatchNorm2d, nn.InstanceNorm1d, nn.InstanceNorm2d
+
+
 def made_like(old, target):
     """A module of the class `target` with the sizes and options of `old`."""
-    shape = getattr(old, "normalized_shape", None)
+    shape = shape_of(old)
     eps = getattr(old, "added", getattr(old, "eps", None))
     eps = {} if eps is None else {"eps": eps}  # RMSNorm's None is that of its type
-    if target in (AdaNorm, DetachNorm):
-        return target(**eps)
     if target is WeightNorm:
         return target(old.dim)
-    if issubclass(target, _ColumnNorm):
-        width = shape[-1] if shape else old.num_features
-        return target(width, affine=old.weight is not None)
-    if issubclass(target, nn.LayerNorm):
-        return target(shape, elementwise_affine=old.elementwise_affine, **eps)
-    if issubclass(target, nn.RMSNorm):
-        return target(shape, elementwise_affine=old.elementwise_affine, **eps)
-    if issubclass(target, nn.GroupNorm):
-        return target(old.num_groups, old.num_channels, old.eps, old.affine)
-    if issubclass(target, (nn.BatchNorm1d, nn.BatchNorm2d, nn.InstanceNorm1d, nn.InstanceNorm2d)):
-        return target(old.num_features, old.eps, old.momentum, old.affine, old.track_running_stats)
-    if target.__name__ == "LayerNormSimple":
+    if shape and issubclass(target, _Row):
         return target(shape, **eps)
+    if shape and issubclass(target, _ColumnNorm):
+        return target(shape[-1], affine=getattr(old, "weight", None) is not None)
+    if hasattr(old, "elementwise_affine") and issubclass(target, (nn.LayerNorm, nn.RMSNorm)):
+        return target(shape, elementwise_affine=old.elementwise_affine, **eps)
+    if hasattr(old, "num_groups") and issubclass(target, nn.GroupNorm):
+        return target(old.num_groups, old.num_channels, old.eps, old.affine)
+    if hasattr(old, "track_running_stats") and issubclass(target, _TRACKING):
+        return target(old.num_features, old.eps, old.momentum, old.affine, old.track_running_stats)
     raise TypeError(f"convert: expected a class of keel_norms.torch that can be made from "
                     f"{type(old).__name__}, or a function, got {target.__name__}")
+
+
+def shape_of(old):
+    """The sizes over which a module has parameters, where it tells them."""
+    if shape := getattr(old, "normalized_shape", None):
+        return shape
+    channels = getattr(old, "num_features", getattr(old, "num_channels", None))
+    return channels and (channels,)

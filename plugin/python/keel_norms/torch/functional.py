@@ -1,24 +1,63 @@
-"""keel's norms as functions of tensors, in the ways of torch.nn.functional. Every y has the type
-and shape of x; statistics are computed in float32, or in float64 for float64 tensors."""
+"""keel's norms as functions of tensors, in the ways of torch.nn.functional. Every y has the type,
+the shape and the memory format of x; statistics are computed in float32, or in float64 for float64
+tensors."""
+import numbers
+
 import torch
 
+from .._library import KeelError
 from . import _autograd
+from ._masks import rows_of_mask
+
+
+def channels_last(x):
+    """The memory format of x if its channels lie last, or None."""
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    if x.dim() not in formats or x.stride(1) != 1 or x.stride(-1) != x.shape[1]:
+        return None
+    format_ = formats[x.dim()]
+    return format_ if x.is_contiguous(memory_format=format_) else None
+
+
+def kept(x, y):
+    """y in the memory format of x."""
+    if x.dim() < 4 or (format_ := channels_last(x)) is None:
+        return y
+    return y.contiguous(memory_format=format_)
+
+
+def sizes(given):
+    """The sizes of the axes that a row has, from an int or several."""
+    kinds = numbers.Integral, torch.SymInt
+    found = (given,) if isinstance(given, kinds) else given
+    if isinstance(found, (tuple, list)) and found and all(isinstance(n, kinds) for n in found):
+        return tuple(found)
+    raise TypeError(f"normalized_shape: expected a size, or several, got {given!r}")
+
+
+def expect_row(norm, x, shape, by="normalized_shape"):
+    if x.shape[-len(shape):] != shape:
+        found = ", ".join(["...", *map(str, shape)])
+        raise KeelError(f"[{norm}] x: expected ({found}), for a {by} of {shape}, "
+                        f"got {tuple(x.shape)}")
 
 
 def _row(norm, x, normalized_shape, affine, **attributes):
-    axes = len(normalized_shape)
-    if x.shape[-axes:] != tuple(normalized_shape):
-        raise ValueError(f"{norm}: expected an input that ends in {tuple(normalized_shape)}, "
-                         f"got {tuple(x.shape)}")
-    return _autograd.row(norm, (("axes", axes), *attributes.items()), x, *affine)
+    shape = x.shape[-1:] if normalized_shape is None else normalized_shape
+    if not isinstance(shape, tuple):
+        shape = sizes(shape)
+    expect_row(norm, x, shape)
+    return kept(x, _autograd.row(norm, (("axes", len(shape)), *attributes.items()), x, *affine))
 
 
-def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5, *, unbiased=False,
+               eps_outside=False):
     """y = weight (x - mean) / sqrt(var + eps) + bias, over the last axes. Ba et al. 2016."""
-    return _row("layer_norm", x, normalized_shape, (weight, bias), eps=eps)
+    return _row("layer_norm", x, normalized_shape, (weight, bias), eps=eps, unbiased=unbiased,
+                eps_outside=eps_outside)
 
 
-def rms_norm(x, normalized_shape, weight=None, eps=None, offset=0.0):
+def rms_norm(x, normalized_shape, weight=None, eps=None, *, offset=0.0):
     """y = (offset + weight) x / sqrt(mean(x^2) + eps). Zhang & Sennrich 2019; some models keep
     weight - 1, with offset 1. Without eps it is that of float32 or float64, whichever computes, as
     in PyTorch. A narrower x is widened, and y is cast to its type after the product with the
@@ -29,44 +68,52 @@ def rms_norm(x, normalized_shape, weight=None, eps=None, offset=0.0):
     return _row("rms_norm", x, normalized_shape, (gain, None), eps=eps)
 
 
-def rms_norm_cast_first(x, normalized_shape, weight=None, eps=None, offset=0.0):
+def rms_norm_cast_first(x, normalized_shape, weight=None, eps=None, *, offset=0.0):
     """rms_norm with the cast in front of the product with the weight, as in Llama; y has the type
     of x under a wider weight, too."""
     y = rms_norm(x, normalized_shape, None, eps)
     return y if weight is None else (y * (weight + offset if offset else weight)).to(x.dtype)
 
 
-def ada_norm(x, C=1.0, k=0.1, eps=1e-5):  # noqa: N803 the paper's letter
+def ada_norm(x, normalized_shape=None, *, C=1.0, k=0.1, eps=1e-5,  # noqa: N803 the paper's letter
+             unbiased=False, eps_outside=False, detach=True):
     """y = C (1 - k xhat) xhat, whose factor counts as a constant in the backward. Xu et al. 2019,
-    equations 6 to 9."""
-    return _row("ada_norm", x, x.shape[-1:], (), C=C, k=k, eps=eps)
+    equations 6 to 9. Without normalized_shape a row is the last axis."""
+    return _row("ada_norm", x, normalized_shape, (), C=C, k=k, eps=eps, unbiased=unbiased,
+                eps_outside=eps_outside, detach=detach)
 
 
-def detach_norm(x, eps=1e-5, detach_mean=True, detach_variance=True):
+def detach_norm(x, normalized_shape=None, *, eps=1e-5, unbiased=False, eps_outside=False,
+                detach_mean=True, detach_variance=True):
     """Layer norm without weight and bias whose mean, deviation or both count as constants in the
-    backward. Xu et al. 2019, section 3.3."""
-    return _row("detach_norm", x, x.shape[-1:], (), eps=eps, detach_mean=detach_mean,
-                detach_variance=detach_variance)
+    backward. Xu et al. 2019, section 3.3. Without normalized_shape a row is the last axis."""
+    return _row("detach_norm", x, normalized_shape, (), eps=eps, unbiased=unbiased,
+                eps_outside=eps_outside, detach_mean=detach_mean, detach_variance=detach_variance)
 
 
-def scale_norm(x, gain, eps=1e-5):
-    """y = gain x / max(|x|, eps), over the last axis; gain is one number. Nguyen & Salazar 2019."""
-    return _row("scale_norm", x, x.shape[-1:], (gain,), eps=eps)
+def scale_norm(x, gain, *, normalized_shape=None, eps=1e-5):
+    """y = gain x / max(|x|, eps); gain is one number. Nguyen & Salazar 2019. Without
+    normalized_shape a row is the last axis."""
+    return _row("scale_norm", x, normalized_shape, (gain,), eps=eps)
 
 
-def group_scaling(x, groups=1, eps=1e-5):
+def group_scaling(x, num_groups=1, *, eps=1e-5):
     """y = x / sqrt(mean(x^2) + eps), over groups of the last axis. Shen et al. 2020, appendix
     A.1."""
-    return _autograd.row("group_scaling", (("groups", groups), ("eps", eps)), x)
-
-
-def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
-    """Group norm of (n, channels, ...). Wu & He 2018."""
     attributes = ("groups", num_groups), ("eps", eps)
+    return kept(x, _autograd.row("group_scaling", attributes, x))
+
+
+def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5, *, unbiased=False,
+               eps_outside=False):
+    """Group norm of (n, channels, ...). Wu & He 2018."""
+    attributes = (("groups", num_groups), ("eps", eps), ("unbiased", unbiased),
+                  ("eps_outside", eps_outside))
     if x.dim() == 2:
         return _autograd.row("group_norm", attributes, x, weight, bias)
     image = x.flatten(2).unsqueeze(3)
-    return _autograd.row("group_norm", attributes, image, weight, bias).reshape(x.shape)
+    y = _autograd.row("group_norm", attributes, image, weight, bias)
+    return kept(x, y.reshape(x.shape))
 
 
 def instance_norm(x, weight=None, bias=None, eps=1e-5):
@@ -78,7 +125,7 @@ def instance_norm(x, weight=None, bias=None, eps=1e-5):
     return group_norm(x, x.shape[1], weight, bias, eps)
 
 
-def weight_norm(v, g, dim=0, eps=0.0):
+def weight_norm(v, g, dim=0, *, eps=0.0):
     """w = g v / sqrt(sum(v^2) + eps), the sum over all axes of v but `dim`. With dim None, or -1 as
     in PyTorch, it is over all axes, and g is one number. Salimans & Kingma 2016."""
     if dim in (None, -1):
@@ -103,15 +150,19 @@ def column_norm(norm, x, values, attributes, shards=None):
     axes, or is an image (n, channels, h, w). Returns all outputs by name; next states are
     `next_...`, of the shape (0) in evaluation. `shards` are those of a batch on several
     processes. A batch without elements gives y alone: there is nothing to learn from it."""
-    if shards is None and x.numel() == 0:
-        return {"y": _affine(x, values.get("gain"), values.get("bias"))}
-    rows = x if x.dim() in (2, 4) else x.reshape(-1, x.shape[-1])
     mask = values.get("mask")
     if mask is not None:
-        if x.dim() == 4 or tuple(mask.shape) != tuple(x.shape[:-1]):
-            raise ValueError(f"{norm}: mask: expected one of {tuple(x.shape[:-1])} for tokens, "
-                             f"got {tuple(mask.shape)} for {tuple(x.shape)}")
-        values = {**values, "mask": mask.reshape(-1).to(torch.uint8)}
+        if x.dim() == 4:
+            raise KeelError(f"[{norm}] mask: expected none for images, got {tuple(mask.shape)} for "
+                            f"{tuple(x.shape)}")
+        values = {**values, "mask": rows_of_mask(norm, mask, x.shape[:-1])}
+    if shards is None and x.numel() == 0:
+        return {"y": _affine(x, values.get("gain"), values.get("bias"))}
+    if x.dim() == 4 and not attributes.get("groups") and channels_last(x):
+        rows = x.movedim(1, -1)  # the same memory as rows of channels
+        outputs = column_norm(norm, rows.flatten(0, -2), values, attributes, shards)
+        return {**outputs, "y": outputs["y"].reshape(rows.shape).movedim(-1, 1)}
+    rows = x if x.dim() in (2, 4) else x.reshape(-1, x.shape[-1])
     if shards is not None and rows.numel() < 2 * _channels(x):
         rows, values, shards = _padded(rows, values, shards)
     outputs = _autograd.apply(norm, {**values, "x": rows}, attributes, shards)

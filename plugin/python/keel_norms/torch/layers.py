@@ -30,7 +30,7 @@ class LayerNorm(_Layer):
 
 
 def _rms_norm(x, weight, eps, offset=0.0):
-    return functional.rms_norm(x, weight.shape, weight, eps, offset)
+    return functional.rms_norm(x, weight.shape, weight, eps, offset=offset)
 
 
 class RMSNorm(_Layer):

@@ -1,10 +1,15 @@
 """Norms of a row: no state, and a result that does not depend on other rows. `norm` is keel's op,
 by which the docs have formula and paper of a module."""
+import math
+
 import torch
 from torch import nn
 
+from .._library import KeelError
 from . import functional
 from ._autograd import row
+from ._fx import Proxy, leaf
+from ._options import extending, named
 
 
 class NoFastPath:
@@ -14,34 +19,33 @@ class NoFastPath:
     eps = float("nan")  # equal to no number, not to itself either
 
 
+def expect_channels(module, x, channels, axes="(n, {}, ...)"):
+    """Refuses an x of other channels than the module has."""
+    if x.dim() < 2 or x.shape[1] != channels:
+        raise KeelError(f"{type(module).__name__}: x: expected {axes.format(channels)}, for a "
+                        f"weight of ({channels},), got {tuple(x.shape)}")
+
+
 class LayerNorm(nn.LayerNorm):
-    """torch.nn.LayerNorm on keel's kernels."""
+    """torch.nn.LayerNorm on keel's kernels. With `unbiased` the variance is divided by n - 1, with
+    `eps_outside` eps is added to the deviation."""
 
     norm = "layer_norm"
+    unbiased = eps_outside = False  # in modules that were pickled without them, too
+
+    @extending(nn.LayerNorm.__init__)
+    def __init__(self, *, unbiased=False, eps_outside=False, **pytorchs):
+        super().__init__(**pytorchs)
+        self.unbiased, self.eps_outside = unbiased, eps_outside
 
     def forward(self, x):
-        weight, shape = self.weight, self.normalized_shape
-        if weight is None:
-            return functional.layer_norm(x, shape, None, None, self.eps)
-        # The op holds x to the weight's shape.
-        return row("layer_norm", (("axes", len(shape)), ("eps", self.eps)), x, weight, self.bias)
-
-
-class LayerNormSimple(NoFastPath, nn.Module):
-    """Layer norm without weight and bias. Xu et al. 2019, equation 2."""
-
-    norm = "layer_norm"
-
-    def __init__(self, normalized_shape, eps=1e-5):
-        super().__init__()
-        self.normalized_shape = _shape(normalized_shape)
-        self.added = eps
-
-    def forward(self, x):
-        return functional.layer_norm(x, self.normalized_shape, eps=self.added)
-
-    def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.added}"
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        shape = self.normalized_shape
+        functional.expect_row("LayerNorm", x, shape, "weight")
+        attributes = (("axes", len(shape)), ("eps", self.eps), ("unbiased", self.unbiased),
+                      ("eps_outside", self.eps_outside))
+        return functional.kept(x, row("layer_norm", attributes, x, self.weight, self.bias))
 
 
 class RMSNorm(nn.RMSNorm):
@@ -52,34 +56,52 @@ class RMSNorm(nn.RMSNorm):
     norm = "rms_norm"
     cast_first = False  # in modules that were pickled without it, too
 
-    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, offset=0.0, **factory):
-        cast_first = factory.pop("cast_first", False)
-        super().__init__(normalized_shape, eps, elementwise_affine, **factory)
+    @extending(nn.RMSNorm.__init__)
+    def __init__(self, *, offset=0.0, cast_first=False, **pytorchs):
+        super().__init__(**pytorchs)
         self.offset, self.cast_first = offset, cast_first
-        if offset and elementwise_affine:
+        if offset and self.elementwise_affine:
             nn.init.constant_(self.weight, 1 - offset)
 
     def forward(self, x):
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        functional.expect_row("RMSNorm", x, self.normalized_shape, "weight")
         norm = functional.rms_norm_cast_first if self.cast_first else functional.rms_norm
-        return norm(x, self.normalized_shape, self.weight, self.eps, self.offset)
+        return norm(x, self.normalized_shape, self.weight, self.eps, offset=self.offset)
 
 
 class GroupNorm(nn.GroupNorm):
-    """torch.nn.GroupNorm on keel's kernels."""
+    """torch.nn.GroupNorm on keel's kernels; `unbiased` and `eps_outside` are those of LayerNorm."""
 
     norm = "group_norm"
+    unbiased = eps_outside = False  # in modules that were pickled without them, too
+
+    @extending(nn.GroupNorm.__init__)
+    def __init__(self, *, unbiased=False, eps_outside=False, **pytorchs):
+        super().__init__(**pytorchs)
+        self.unbiased, self.eps_outside = unbiased, eps_outside
 
     def forward(self, x):
-        return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        expect_channels(self, x, self.num_channels)
+        return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps,
+                                     unbiased=self.unbiased, eps_outside=self.eps_outside)
 
 
 class _InstanceNorm:
     def forward(self, x):
+        if isinstance(x, Proxy):
+            return leaf(self, x)
         self._check_input_dim(x)
         if self.track_running_stats:
             raise NotImplementedError("instance norm: running statistics are not kept")
         batch = x if x.dim() == self.axes else x.unsqueeze(0)
-        return functional.instance_norm(batch, self.weight, self.bias, self.eps).reshape(x.shape)
+        if self.affine:  # without parameters PyTorch takes any number of channels, too
+            expect_channels(self, batch, self.num_features)
+        y = functional.instance_norm(batch, self.weight, self.bias, self.eps)
+        return y if batch is x else y.squeeze(0)
 
 
 class InstanceNorm1d(_InstanceNorm, nn.InstanceNorm1d):
@@ -87,6 +109,7 @@ class InstanceNorm1d(_InstanceNorm, nn.InstanceNorm1d):
 
     norm = "instance_norm"
     axes = 3
+    __init__ = named(nn.InstanceNorm1d.__init__)
 
 
 class InstanceNorm2d(_InstanceNorm, nn.InstanceNorm2d):
@@ -94,63 +117,116 @@ class InstanceNorm2d(_InstanceNorm, nn.InstanceNorm2d):
 
     norm = "instance_norm"
     axes = 4
+    __init__ = named(nn.InstanceNorm2d.__init__)
 
 
-class AdaNorm(NoFastPath, nn.Module):
+class _Row(NoFastPath, nn.Module):
+    """A norm of rows that PyTorch does not have, over the axes of normalized_shape. `options` are
+    those of its function."""
+
+    def __init__(self, normalized_shape, eps, **options):
+        super().__init__()
+        self.normalized_shape = functional.sizes(normalized_shape)
+        self.added, self.options = eps, options
+
+    def _expect(self, x):
+        functional.expect_row(type(self).__name__, x, self.normalized_shape)
+
+    def extra_repr(self):
+        told = {"eps": self.added, **self.options}
+        return ", ".join([str(self.normalized_shape), *(f"{k}={v}" for k, v in told.items())])
+
+
+class LayerNormSimple(_Row):
+    """Layer norm without weight and bias. Xu et al. 2019, equation 2."""
+
+    norm = "layer_norm"
+
+    @named
+    def __init__(self, normalized_shape, *, eps=1e-5, unbiased=False, eps_outside=False):
+        super().__init__(normalized_shape, eps, unbiased=unbiased, eps_outside=eps_outside)
+
+    def forward(self, x):
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        self._expect(x)
+        return functional.layer_norm(x, self.normalized_shape, eps=self.added, **self.options)
+
+
+class AdaNorm(_Row):
     """functional.ada_norm. Xu et al. 2019."""
 
     norm = "ada_norm"
 
-    def __init__(self, C=1.0, k=0.1, eps=1e-5):  # noqa: N803 the paper's letter
-        super().__init__()
-        self.C, self.k, self.added = C, k, eps
+    @named
+    def __init__(self, normalized_shape, *, C=1.0, k=0.1, eps=1e-5,  # noqa: N803 the paper's letter
+                 unbiased=False, eps_outside=False, detach=True):
+        super().__init__(normalized_shape, eps, C=C, k=k, unbiased=unbiased,
+                         eps_outside=eps_outside, detach=detach)
 
     def forward(self, x):
-        return functional.ada_norm(x, self.C, self.k, self.added)
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        self._expect(x)
+        return functional.ada_norm(x, self.normalized_shape, eps=self.added, **self.options)
 
-    def extra_repr(self):
-        return f"C={self.C}, k={self.k}, eps={self.added}"
 
-
-class DetachNorm(NoFastPath, nn.Module):
+class DetachNorm(_Row):
     """functional.detach_norm. Xu et al. 2019."""
 
     norm = "detach_norm"
 
-    def __init__(self, eps=1e-5, detach_mean=True, detach_variance=True):
-        super().__init__()
-        self.added, self.detach_mean, self.detach_variance = eps, detach_mean, detach_variance
+    @named
+    def __init__(self, normalized_shape, *, eps=1e-5, unbiased=False, eps_outside=False,
+                 detach_mean=True, detach_variance=True):
+        super().__init__(normalized_shape, eps, unbiased=unbiased, eps_outside=eps_outside,
+                         detach_mean=detach_mean, detach_variance=detach_variance)
 
     def forward(self, x):
-        return functional.detach_norm(x, self.added, self.detach_mean, self.detach_variance)
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        self._expect(x)
+        return functional.detach_norm(x, self.normalized_shape, eps=self.added, **self.options)
 
 
-class ScaleNorm(NoFastPath, nn.Module):
-    """functional.scale_norm; the gain starts at sqrt(num_features). Nguyen & Salazar 2019."""
+class ScaleNorm(_Row):
+    """functional.scale_norm; the gain starts at the root of the row's size. Nguyen & Salazar 2019.
+    """
 
     norm = "scale_norm"
 
-    def __init__(self, num_features, eps=1e-5, device=None, dtype=None):
-        super().__init__()
-        self.gain = nn.Parameter(torch.full((1,), num_features**0.5, device=device, dtype=dtype))
-        self.added = eps
+    @named
+    def __init__(self, normalized_shape, *, eps=1e-5, device=None, dtype=None):
+        super().__init__(normalized_shape, eps)
+        first = math.prod(self.normalized_shape)**0.5
+        self.gain = nn.Parameter(torch.full((1,), first, device=device, dtype=dtype))
 
     def forward(self, x):
-        return functional.scale_norm(x, self.gain, self.added)
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        self._expect(x)
+        return functional.scale_norm(x, self.gain, normalized_shape=self.normalized_shape,
+                                     eps=self.added)
 
 
 class GroupScaling(NoFastPath, nn.Module):
-    """functional.group_scaling. Shen et al. 2020, appendix A.1."""
+    """functional.group_scaling of (..., num_channels). Shen et al. 2020, appendix A.1."""
 
     norm = "group_scaling"
 
-    def __init__(self, groups=1, eps=1e-5):
+    @named
+    def __init__(self, num_groups, num_channels, *, eps=1e-5):
         super().__init__()
-        self.groups, self.added = groups, eps
+        if num_channels % num_groups:
+            raise ValueError(f"GroupScaling: num_channels: expected a multiple of num_groups, "
+                             f"{num_groups}, got {num_channels}")
+        self.num_groups, self.num_channels, self.added = num_groups, num_channels, eps
 
     def forward(self, x):
-        return functional.group_scaling(x, self.groups, self.added)
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        functional.expect_row("GroupScaling", x, (self.num_channels,), "num_channels")
+        return functional.group_scaling(x, self.num_groups, eps=self.added)
 
-
-def _shape(normalized_shape):
-    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    def extra_repr(self):
+        return f"{self.num_groups}, {self.num_channels}, eps={self.added}"

@@ -8,16 +8,14 @@ import torch
 from torch import nn
 
 from . import column_modules, functional
+from ._fx import Proxy
+from ._options import extending
 from ._shards import Shards, is_shared
 
 
 class _Synced:
     """Gives the shards of a batch to a norm of column_modules. They lie on the processes of
     `process_group`, or on all."""
-
-    def __init__(self, *arguments, process_group=None, **options):
-        super().__init__(*arguments, **options)
-        self.process_group = process_group
 
     def _shards(self):
         uses_batch = self.training or getattr(self, "running_mean", self) is None
@@ -28,12 +26,12 @@ class _Synced:
 
 class SyncBatchNorm(_Synced, column_modules._BatchNorm, nn.modules.batchnorm._BatchNorm):
     """torch.nn.SyncBatchNorm on CPUs, of (n, channels) or (n, channels, ...), with a mask (n) or
-    (n, length). Arguments are those of BatchNorm1d."""
+    (n, length)."""
 
-    def forward(self, x, mask=None):
-        if x.dim() > 4:
-            return super().forward(x.flatten(3), mask).reshape(x.shape)
-        return super().forward(x, mask)
+    @extending(nn.SyncBatchNorm.__init__)
+    def __init__(self, process_group, **options):
+        super().__init__(**options)
+        self.process_group = process_group
 
     def _check_input_dim(self, x):
         if x.dim() < 2:
@@ -43,18 +41,30 @@ class SyncBatchNorm(_Synced, column_modules._BatchNorm, nn.modules.batchnorm._Ba
 class SyncPNV(_Synced, column_modules.PNV):
     """PNV with the quadratic mean of all processes."""
 
+    @extending(column_modules.PNV.__init__, **column_modules.PNV.__init__.other_names)
+    def __init__(self, *, process_group=None, **options):
+        super().__init__(**options)
+        self.process_group = process_group
+
 
 class SyncPowerNorm(_Synced, column_modules.PowerNorm):
-    """PowerNorm with the statistics of all processes. With `groups`, the scaling comes in front of
+    """PowerNorm with the statistics of all processes. With `heads`, the scaling comes in front of
     the norm."""
 
+    @extending(column_modules.PowerNorm.__init__, **column_modules.PowerNorm.__init__.other_names)
+    def __init__(self, *, process_group=None, **options):
+        super().__init__(**options)
+        self.process_group = process_group
+
     def forward(self, x, mask=None):
-        if not (groups := self.attributes.get("groups", 0)):
+        groups = self.attributes["groups"]
+        if not groups or isinstance(x, Proxy):
             return super().forward(x, mask)
+        self._expect_channels(x)
         if x.dim() == 4:
-            raise ValueError("SyncPowerNorm: x: expected (..., channels) with groups, got "
+            raise ValueError("SyncPowerNorm: x: expected (..., channels) with heads, got "
                              f"{tuple(x.shape)}")
-        scaled = functional.group_scaling(x, groups, self.attributes.get("scaling_eps", 1e-5))
+        scaled = functional.group_scaling(x, groups, eps=self.attributes["scaling_eps"])
         return super().forward(scaled, mask)
 
     def _attributes(self):
@@ -65,9 +75,20 @@ class SyncPowerNorm(_Synced, column_modules.PowerNorm):
 class SyncMABN(_Synced, column_modules.MABN):
     """MABN with the statistics of all processes."""
 
+    @extending(column_modules.MABN.__init__, **column_modules.MABN.__init__.other_names)
+    def __init__(self, *, process_group=None, **options):
+        super().__init__(**options)
+        self.process_group = process_group
+
 
 class SyncBatchRenorm(_Synced, column_modules.BatchRenorm1d):
     """BatchRenorm1d and 2d with the statistics of all processes."""
+
+    @extending(column_modules.BatchRenorm1d.__init__,
+               **column_modules.BatchRenorm1d.__init__.other_names)
+    def __init__(self, *, process_group=None, **options):
+        super().__init__(**options)
+        self.process_group = process_group
 
 
 def convert_sync_batchnorm(model, process_group=None):

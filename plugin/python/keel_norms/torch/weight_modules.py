@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from . import functional
+from ._options import named
 
 
 class WeightNorm(nn.Module):
@@ -14,12 +15,13 @@ class WeightNorm(nn.Module):
 
     norm = "weight_norm"
 
-    def __init__(self, dim=0, eps=0.0):
+    @named
+    def __init__(self, dim=0, *, eps=0.0):
         super().__init__()
         self.dim, self.added = -1 if dim is None else dim, eps
 
     def forward(self, g, v):
-        return functional.weight_norm(v, g, self.dim, self.added)
+        return functional.weight_norm(v, g, self.dim, eps=self.added)
 
     def right_inverse(self, weight):
         """The g and v that give the weight."""
@@ -30,12 +32,12 @@ class WeightNorm(nn.Module):
         return f"dim={self.dim}" + (f", eps={self.added}" if self.added else "")
 
 
-def weight_norm(module, name="weight", dim=0, eps=0.0):
+def weight_norm(module, name="weight", dim=0, *, eps=0.0):
     """torch.nn.utils.parametrizations.weight_norm on keel's kernels: the parameter `name` of the
     module becomes original0, its length g, and original1, its direction v, in
     `module.parametrizations`. The state_dict is PyTorch's; that of PyTorch's older weight norm,
     with `name`_g and `name`_v, is read, too. Returns the module."""
-    parametrize.register_parametrization(module, name, WeightNorm(dim, eps), unsafe=True)
+    parametrize.register_parametrization(module, name, WeightNorm(dim, eps=eps), unsafe=True)
     module._register_load_state_dict_pre_hook(functools.partial(_rename_old_keys, name))
     return module
 
