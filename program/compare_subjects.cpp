@@ -17,19 +17,34 @@ namespace {
 
 const std::string kJudge = "reference";
 
-// Those of this build that run on this machine, but for the one that computes nothing.
-std::vector<std::string> usable_backends() {
-  std::vector<std::string> names;
+// The backends of this build that run on this machine, without the one that computes nothing, and
+// why others do not.
+struct UsableBackends {
+  std::vector<std::string> names, refusals;
+};
+
+UsableBackends usable_backends() {
+  UsableBackends usable;
   for (const BackendEntry& entry : known_backends()) {
     if (!entry.missing.empty() || entry.name == kJudge || entry.name == "null") continue;
     try {
       keel::make_backend(entry.name);
-      names.push_back(entry.name);
+      usable.names.push_back(entry.name);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kBackendMissing) throw;
+      usable.refusals.push_back(error.what());
     }
   }
-  return names;
+  return usable;
+}
+
+// The backends to make: those asked for, or all that run here.
+std::vector<std::string> wanted_backends(const CompareArgs& args) {
+  if (!args.backends.empty()) return args.backends;
+  const UsableBackends usable = usable_backends();
+  check(!usable.names.empty() || usable.refusals.empty(), ErrorKind::kBackendMissing, "{}",
+        fmt::join(usable.refusals, "; "));
+  return usable.names;
 }
 
 // A layer on one of its cases, and how the command line names it.
@@ -166,7 +181,7 @@ ComparedBackends compared_backends(const CompareArgs& args) {
   const BackendOptions options{.threads = args.run.threads, .tf32 = args.run.tf32};
   result.judge = keel::make_backend(kJudge);
   const bool chosen = !args.backends.empty();
-  for (const std::string& name : chosen ? args.backends : usable_backends()) {
+  for (const std::string& name : wanted_backends(args)) {
     if (name == kJudge) continue;
     const bool is_new = std::ranges::none_of(
         result.others, [&](const auto& other) { return other->name() == name; });
@@ -174,7 +189,7 @@ ComparedBackends compared_backends(const CompareArgs& args) {
     result.others.push_back(keel::make_backend(name, options));
   }
   check(!result.others.empty(), chosen ? ErrorKind::kUsage : ErrorKind::kBackendMissing,
-        "--backends: expected one besides {}, which judges", kJudge);
+        "--backends: expected one besides {}, which all are compared with", kJudge);
   return result;
 }
 

@@ -27,8 +27,8 @@ const KernelTypeTable kKernelTypes{
 OnednnBackend::OnednnBackend(int threads) : threads_(threads) { limit_instruction_set(); }
 
 std::string OnednnBackend::description() const {
-  return fmt::format("oneDNN {}, {} kernels, {} threads", library_version(), simd_target(),
-                     threads_.count());
+  return fmt::format("oneDNN {}, {} kernels, {} thread{}", library_version(), simd_target(),
+                     threads_.count(), threads_.count() == 1 ? "" : "s");
 }
 
 std::string product_facts() {

@@ -1,9 +1,12 @@
 #include "backends/onednn/instruction_set.h"
 
+#include <fmt/ranges.h>
 #include <hwy/targets.h>
 
 #include <cstdlib>
 #include <dnnl.hpp>
+#include <string>
+#include <vector>
 
 #include "backends/onednn/simd/target.h"
 #include "src/core/error.h"
@@ -42,6 +45,20 @@ InstructionSet wanted_set() {
   }
 }
 
+std::int64_t targets_of(InstructionSet set) {
+  return hwy::SupportedTargets() & simd_targets() & limit_of(set).target;
+}
+
+// The words that KEEL_ISA takes in this build on this processor.
+std::string possible_sets() {
+  std::vector<std::string_view> words;
+  for (const InstructionSet set : {InstructionSet::kBest, InstructionSet::kAvx512,
+                                   InstructionSet::kAvx2, InstructionSet::kScalar}) {
+    if (targets_of(set) != 0) words.push_back(choice_text(set));
+  }
+  return fmt::format("{}", fmt::join(words, " or "));
+}
+
 // Each set is a mask that holds the bits of the sets within it.
 bool has_set(dnnl::cpu_isa set) {
   const auto needed = unsigned(set);
@@ -54,11 +71,9 @@ void limit_instruction_set() {
   static const bool is_limited = [] {
     const InstructionSet set = wanted_set();
     const Limit limit = limit_of(set);
-    const std::int64_t available = hwy::SupportedTargets() & simd_targets();
-    check((available & limit.target) != 0, ErrorKind::kBackendMissing,
-          "KEEL_ISA: expected an instruction set that this build and processor have, got '{}'; "
-          "the best is {}",
-          choice_text(set), simd_target());
+    check(targets_of(set) != 0, ErrorKind::kBackendMissing,
+          "KEEL_ISA: expected {}, which this build and this processor have, got '{}'",
+          possible_sets(), choice_text(set));
     hwy::DisableTargets(limit.better);
     dnnl::set_max_cpu_isa(limit.isa);
     return true;
