@@ -1,6 +1,8 @@
 // keel reproduce
 #include <chrono>
 #include <csignal>
+#include <iterator>
+#include <set>
 #include <thread>
 
 #include "tests/program/helpers.h"
@@ -234,6 +236,54 @@ TEST_CASE("reproduce: a plan is printed and nothing is run" * doctest::test_suit
   CHECK(holds(all.out, "--set data.seed=3 --seed 3 --out runs/xu-table1/rt-layernorm-paper-seed3"));
   const Json json = json_of(run_keel({"reproduce", "xu-table1", "--plan", "--json"}));
   CHECK(json.size() > 4);
+}
+
+// The options that the help of a subcommand names.
+std::set<std::string> options_of(const char* subcommand) {
+  const std::string help = run_keel({subcommand, "--help"}).out;
+  std::set<std::string> options;
+  for (std::size_t at = help.find("\n  --"); at != std::string::npos;
+       at = help.find("\n  --", at + 1)) {
+    options.insert(help.substr(at + 3, help.find_first_of(" ,\n", at + 3) - at - 3));
+  }
+  return options;
+}
+
+TEST_CASE("reproduce: every option that trainings know is handed on to them") {
+  // What a training is given for each option of both; other folders and forms of output are its
+  // own.
+  const std::map<std::string, std::vector<std::string>> given{
+      {"--recipe", {"laptop"}}, {"--data", {"builtin"}},      {"--set", {"train.max_steps=3"}},
+      {"--threads", {"3"}},     {"--backend", {"reference"}}, {"--tf32", {}}};
+  std::set<std::string> shared;
+  std::ranges::set_intersection(options_of("train"), options_of("reproduce"),
+                                std::inserter(shared, shared.end()));
+  for (const char* own : {"--help", "--json", "--out"}) shared.erase(own);
+  std::vector<std::string> words{"reproduce", "xu-table4", "--tasks", "mnist", "--plan"};
+  for (const std::string& option : shared) {
+    CAPTURE(option);
+    REQUIRE(given.contains(option));
+    words.push_back(option);
+    words.insert(words.end(), given.at(option).begin(), given.at(option).end());
+  }
+  CHECK(shared.size() == given.size());
+  const std::string plan = run_keel(words).out;
+  for (const auto& [option, values] : given) {
+    if (option == "--data") continue;  // of built-in data a training is told nothing
+    const std::string part =
+        values.empty() ? fmt::format(" {}", option) : fmt::format(" {} {}", option, values[0]);
+    CAPTURE(part);
+    int trainings = 0, handed_on = 0;
+    for (std::size_t at = 0, end = 0; (end = plan.find('\n', at)) != std::string::npos;
+         at = end + 1) {
+      const std::string line = plan.substr(at, end - at) + " ";
+      if (!line.starts_with("keel train ")) continue;
+      ++trainings;
+      handed_on += holds(line, part + " ");
+    }
+    CHECK(trainings > 0);
+    CHECK(handed_on == trainings);
+  }
 }
 
 TEST_CASE("reproduce: a planned command does what the cell does" * doctest::test_suite("slow")) {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <numbers>
+
 #include "backends/backends.h"
 #include "studies/residual_network.h"
 #include "studies/summary.h"
@@ -79,6 +81,34 @@ TEST_CASE("mini training: an output that the model does not mark is refused") {
   const train::Job job = short_run("layernorm");
   Training training(*backend, job, RowOrder::kDrawn);
   test::check_refused([&] { training.gradient_norm("trunk"); }, "[residual] no output", "trunk");
+}
+
+// The probability that Student's t with `freedom` degrees of freedom is below `t` > 0: half, and
+// the density's integral from 0 on, by Simpson's rule.
+double student_below(double t, double freedom) {
+  const double scale = std::exp(std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2)) /
+                       std::sqrt(freedom * std::numbers::pi);
+  const auto density = [&](double x) {
+    return scale * std::pow(1 + x * x / freedom, -(freedom + 1) / 2);
+  };
+  constexpr int kParts = 2000;
+  double sum = density(0) + density(t);
+  for (int i = 1; i < kParts; ++i) sum += (i % 2 == 1 ? 4 : 2) * density(t * i / kParts);
+  return 0.5 + sum * t / kParts / 3;
+}
+
+TEST_CASE("study summary: the t test is one-sided at 5 %, for every number of seeds") {
+  for (int n = 2; n <= 20; ++n) {
+    CAPTURE(n);
+    std::vector<double> values(std::size_t(n), 0.0);
+    values[0] = 1;  // mean 1 / n, and the squares sum up to 1 - 1 / n
+    const double error = std::sqrt((1 - 1.0 / n) / (n - 1) / n);
+    const double t = (1.0 / n - mean_at_least(values)) / error;
+    const double below = student_below(t, n - 1);
+    CHECK(below >= 0.95 - 5e-5);
+    if (n <= 11) CHECK(below <= 0.95 + 5e-5);
+    if (n > 11) CHECK(below < 0.96);  // the last quantile of the table serves for all of them
+  }
 }
 
 TEST_CASE("study summary: a mean over seeds is significant by a t test, by hand") {
