@@ -188,7 +188,7 @@ int run_compare(CompareArgs args);
 struct ReportArgs {
   std::vector<std::string> runs;  // their folders
   std::string out = "report", axis = "auto";
-  bool log_x = false, json = false;
+  bool log_x = false, json = false, pdf = false;
 };
 int run_report(const ReportArgs& args);
 
@@ -197,7 +197,7 @@ struct ReproduceArgs {
   std::string table, seeds = "3", out;
   std::vector<std::string> tasks, norms;  // empty: all
   int jobs = 1;
-  bool plan = false, as_is = false;
+  bool plan = false, as_is = false, pdf = false;
 };
 int run_reproduce(ReproduceArgs args);
 
@@ -207,6 +207,7 @@ struct StudyArgs {
   std::vector<std::string> norms, runs;
   std::int64_t seed = 0;
   int seeds = 0, steps = 0;
+  bool pdf = false;
 };
 int run_study(const StudyArgs& args);
 

@@ -14,6 +14,7 @@ void add_report(Command command) {
   add_choice(*app, "--axis", args->axis, {"auto", "updates", "epochs"},
              "what charts are drawn along; auto: epochs where each run has completed one");
   app->add_flag("--log-x", args->log_x, "charts have a logarithmic horizontal axis");
+  app->add_flag("--pdf", args->pdf, kPdfHelp);
   app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->footer(
       "runs that differ in nothing but train.seed and data.seed are one group: its median with "
@@ -54,6 +55,7 @@ void add_reproduce(Command command) {
   app->add_option("--out", args->out, "folder of runs and results (default runs/TABLE)");
   auto* plan = app->add_flag("--plan", args->plan, "print the commands and run nothing");
   app->add_flag("--as-is", args->as_is, "train nothing, and write what is there")->excludes(plan);
+  app->add_flag("--pdf", args->pdf, kPdfHelp)->excludes(plan);
   add_backend_options(*app, args->run);
   app->footer(
       "each cell is trained once per seed in a folder of its own, where train.log has what it "

@@ -26,8 +26,7 @@ void add_task_options(CLI::App& app, StudyArgs& args) {
   app.add_option("--site", args.site,
                  "statistics: the norm to look at, such as fc2/norm; "
                  "singular-values: the table, such as source/table");
-  app.add_option(
-         "--run", args.runs,
+  app.add_option("--run", args.runs,
                  "a trained run or checkpoint to look at; may be given several times")
       ->allow_extra_args(false)
       ->take_all();
@@ -52,7 +51,9 @@ void add_study(Command command) {
   app->add_option("--seed", args->seed, "the first seed")->capture_default_str();
   app->add_option("--seeds", args->seeds, "how many seeds; 0: as many as the source reports")
       ->capture_default_str();
-  app->add_option("--output", args->output, "folder for the tables as CSV and the plots as SVG");
+  CLI::Option* output = app->add_option("--output", args->output,
+                                        "folder for the tables as CSV and the plots as SVG");
+  app->add_flag("--pdf", args->pdf, kPdfHelp)->needs(output);
   add_task_options(*app, *args);
   add_backend_options(*app, args->run);
   app->get_option("--backend")

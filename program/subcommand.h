@@ -22,6 +22,10 @@ inline const CLI::Range kThreads(0, 4096);
 // and no number that overflows.
 void add_common_checks(CLI::App& app);
 
+// Of --pdf, wherever charts are written.
+inline constexpr const char* kPdfHelp =
+    "also write each chart as PDF beside its SVG, which takes the program rsvg-convert";
+
 // --backend, --tf32 and --json.
 void add_backend(CLI::App& app, RunArgs& args);
 // These and --threads.
