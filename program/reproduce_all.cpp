@@ -5,6 +5,7 @@
 
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/message.h"
+#include "frontend/io/pdf.h"
 #include "frontend/io/plot.h"
 #include "program/common.h"
 #include "program/reproduce_choice.h"
@@ -66,12 +67,14 @@ Outcome outcome_of(const ReproduceArgs& args, const study::PaperTable& table) {
 std::string anchor(const std::string& name) { return "chart-" + name; }
 
 void write_page(const std::filesystem::path& folder, std::span<const report::Comparison> all,
-                std::span<const std::string> names) {
+                std::span<const std::string> names, bool with_pdf) {
   std::string text = "# Every table and figure\n";
   for (std::size_t i = 0; i < all.size(); ++i) {
     text += "\n" + report::markdown_of(all[i], anchor(names[i]));
     for (const report::Chart& chart : all[i].charts) {
-      io::write_plot(folder / report::chart_file(anchor(names[i]), chart), chart.plot);
+      const std::filesystem::path svg = folder / report::chart_file(anchor(names[i]), chart);
+      io::write_plot(svg, chart.plot);
+      if (with_pdf) io::write_pdf_of(svg);
     }
   }
   io::write_file_atomically(folder / "all.md", text);
@@ -113,7 +116,7 @@ int run_reproduce_all(ReproduceArgs args) {
     names.push_back(figure.name);
     all.push_back(std::move(outcome.comparison));
   }
-  write_page(folder, all, names);
+  write_page(folder, all, names, args.pdf);
   print(fmt::format("written: {} {}\n", (folder / "all.md").string(),
                     (folder / "all.html").string()));
   if (signal != 0) {

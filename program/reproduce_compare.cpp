@@ -165,7 +165,7 @@ void add_systems(const study::PaperTable& table, report::Comparison& comparison)
 
 report::Comparison compare(const Plan& plan, const ReproduceArgs& args) {
   report::Comparison comparison;
-  comparison.title = plan.table.name + ": " + plan.table.about;
+  comparison.title = title_of(plan, args);
   comparison.remarks = remarks_of(plan, args);
   for (const study::PaperColumn& column : plan.table.columns) {
     comparison.columns.push_back({column.name, headed(plan, args, column), column.digits});

@@ -44,9 +44,9 @@ std::optional<report::Chart> chart_of(const study::PaperColumn& column,
     if (found == charts.end()) continue;
     report::Chart chart = *found;
     chart.name = column.name;
-    // Where the column's own quantity was not measured on the way, the chart's title says which.
-    if (split == column.split) chart.plot.title = column.title;
-    chart.caption = column.title + ": " + chart.caption;
+    // Where the column's own quantity was not measured on the way, the axis says which.
+    if (split == column.split) chart.plot.y_label = column.title;
+    chart.caption = chart.plot.about = column.title + ": " + chart.caption;
     return chart;
   }
   return std::nullopt;
@@ -69,7 +69,7 @@ std::vector<report::Line> measured_lines(const Plan& plan, const PlannedCell& ce
 
 std::optional<report::Chart> measured_chart(const Plan& plan, std::size_t place) {
   const study::PaperColumn& column = plan.table.columns[place];
-  io::Plot plot{.title = column.title, .x_label = "updates", .y_label = column.title, .series = {}};
+  io::Plot plot{.title = "", .x_label = "updates", .y_label = column.title, .series = {}};
   plot.log_x = plan.table.log_x;
   for (std::size_t row = 0; row < plan.cells.size(); ++row) {
     const auto lines = measured_lines(plan, plan.cells[row][place], column);
@@ -78,7 +78,11 @@ std::optional<report::Chart> measured_chart(const Plan& plan, std::size_t place)
     plot.series.push_back({plan.table.rows[row].norm, band.x, band.median, band.low, band.high});
   }
   if (plot.series.empty()) return std::nullopt;
-  return report::Chart{column.name, column.title, plot};
+  plot.about = fmt::format(
+      "{}, measured by keel study {}; seeds {}; lines: medians over seeds, bands: least "
+      "to largest",
+      column.title, column.study, fmt::join(plan.seeds, ", "));
+  return report::Chart{column.name, plot.about, plot};
 }
 
 }  // namespace

@@ -82,11 +82,22 @@ std::string recorded_data(const Plan& plan, const study::PaperColumn& column) {
   return texts.empty() ? "" : report::merged_text(texts);
 }
 
+// "built-in digits" of finished trainings of a column on built-in data.
+std::string name_of_builtin(const Plan& plan, const study::PaperColumn& column) {
+  std::set<std::string> names;
+  for (const Trial& trial : plan.trials) {
+    const bool counts = trial.run == column.run && trial.state == TrialState::kFinished;
+    if (counts && trial.data.empty())
+      names.insert(report::data_name(report::read_run(trial.folder)));
+  }
+  return names.empty() ? "built in" : fmt::format("{}", fmt::join(names, ", "));
+}
+
 // What a column's trainings here have as data, as far as it is known.
 std::string data_text(const Plan& plan, const ReproduceArgs& args,
                       const study::PaperColumn& column) {
   const std::set<std::string> folders = folders_of(plan, args, column);
-  if (folders.empty()) return "built in";
+  if (folders.empty()) return name_of_builtin(plan, column);
   const std::string recorded = recorded_data(plan, column);
   if (!recorded.empty()) return recorded;
   std::set<std::string> names;
@@ -117,6 +128,18 @@ std::vector<std::string> remarks_of(const Plan& plan, const ReproduceArgs& args)
     remarks.push_back(fmt::format("Settings: {}.", fmt::join(args.run.sets, ", ")));
   }
   return remarks;
+}
+
+std::string title_of(const Plan& plan, const ReproduceArgs& args) {
+  const std::string title = plan.table.name + ": " + plan.table.about;
+  std::set<std::string> names;
+  for (const study::PaperColumn& column : plan.table.columns) {
+    if (!folders_of(plan, args, column).empty()) return title;
+    names.insert(name_of_builtin(plan, column));
+  }
+  names.erase("built in");
+  return fmt::format("{}; here on {}", title,
+                     names.empty() ? "built-in data" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
 std::string headed(const Plan& plan, const ReproduceArgs& args, const study::PaperColumn& column) {

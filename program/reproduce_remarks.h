@@ -13,6 +13,10 @@ namespace keel::cli {
 // seeds, the program and further settings.
 std::vector<std::string> remarks_of(const Plan& plan, const ReproduceArgs& args);
 
+// The table's name and subject and, where all its trainings have built-in data, what these are in
+// the place of the paper's.
+std::string title_of(const Plan& plan, const ReproduceArgs& args);
+
 // A column's title with the data of its trainings here, for the paper's name says nothing of them.
 std::string headed(const Plan& plan, const ReproduceArgs& args, const study::PaperColumn& column);
 

@@ -1,14 +1,17 @@
 #include "program/reproduce_study.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "backends/backends.h"
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/input_file.h"
+#include "frontend/io/pdf.h"
 #include "frontend/train/progress.h"
 #include "program/common.h"
 #include "program/reproduce_choice.h"
@@ -90,9 +93,9 @@ io::Plot plot_of(const Json& json) {
   return plot;
 }
 
-std::string verdict_of(const study::Check& check) {
-  const char* verdict = !check.judged ? "Not judged" : check.holds ? "Held here" : "Not held here";
-  return fmt::format("{}: {}: {:.4g}; {}.", verdict, check.claim, check.measured, check.bound);
+std::string verdict_of(const study::Check& check, bool is_exact) {
+  return fmt::format("{}: {}: {:.4g}; {}.", choice_text(study::standing_of(check, is_exact)),
+                     check.claim, check.measured, check.bound);
 }
 
 // A table as it is kept: with a last row of dots in place of the rows beyond so many.
@@ -117,7 +120,9 @@ Json kept_of(const study::StudiedFigure& figure, const ReproduceArgs& args) {
   const study::Result result = result_of(figure, args);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   Json remarks = Json::array(), charts = Json::array(), tables = Json::array();
-  for (const study::Check& check : result.checks) remarks.push_back(verdict_of(check));
+  for (const study::Check& check : result.checks) {
+    remarks.push_back(verdict_of(check, study::find_study(figure.study).exact));
+  }
   for (const study::Table& table : result.tables) tables.push_back(kept_table(table));
   for (const study::Drawing& drawing : result.drawings) {
     charts.push_back({{"name", drawing.name}, {"plot", to_json(drawing.plot)}});
@@ -153,8 +158,10 @@ void add_kept(const Json& kept, report::Comparison& comparison) {
     comparison.tables.push_back({table.at("title"), table.at("rows").get<report::Rows>()});
   }
   for (const Json& chart : kept.at("charts")) {
-    const io::Plot plot = plot_of(chart.at("plot"));
-    comparison.charts.push_back({chart.at("name"), plot.title, plot});
+    io::Plot plot = plot_of(chart.at("plot"));
+    plot.about = std::exchange(plot.title, "");
+    plot.about[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(plot.about[0])));
+    comparison.charts.push_back({chart.at("name"), plot.about, plot});
   }
 }
 
@@ -221,7 +228,7 @@ namespace {
 
 // The page, its charts, and each table as CSV, numbered from 1.
 void write_files(const fs::path& folder, const std::string& name,
-                 const report::Comparison& comparison) {
+                 const report::Comparison& comparison, bool with_pdf) {
   io::write_file_atomically(folder / (name + ".md"), report::markdown_of(comparison, name));
   io::write_file_atomically(folder / (name + ".html"), report::html_of(comparison));
   for (std::size_t i = 0; i < comparison.tables.size(); ++i) {
@@ -229,7 +236,9 @@ void write_files(const fs::path& folder, const std::string& name,
                               report::csv_text(comparison.tables[i].rows));
   }
   for (const report::Chart& chart : comparison.charts) {
-    io::write_plot(folder / report::chart_file(name, chart), chart.plot);
+    const fs::path svg = folder / report::chart_file(name, chart);
+    io::write_plot(svg, chart.plot);
+    if (with_pdf) io::write_pdf_of(svg);
   }
 }
 
@@ -244,7 +253,7 @@ int run_reproduce_study(const study::StudiedFigure& figure, ReproduceArgs args) 
   const StudiedOutcome outcome = studied_outcome(figure, args);
   const fs::path folder = args.out;
   make_out(args);
-  write_files(folder, figure.name, outcome.comparison);
+  write_files(folder, figure.name, outcome.comparison, args.pdf);
   if (args.run.json) {
     print_json(report::json_of(outcome.comparison));
   } else {

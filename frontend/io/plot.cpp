@@ -10,6 +10,7 @@
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/markup.h"
 #include "frontend/io/plot_scale.h"
+#include "frontend/io/plot_text.h"
 #include "frontend/io/plot_ticks.h"
 #include "src/core/error.h"
 
@@ -21,6 +22,9 @@ constexpr double kLeft = 76, kRightEdge = 676, kMiddleX = (kLeft + kRightEdge) /
 constexpr double kTop = 48, kBottomEdge = 382, kMiddleY = (kTop + kBottomEdge) / 2;
 constexpr double kBottom = 58, kMargin = 24;
 constexpr double kLegendLine = 20, kLegendSample = 30, kCharWidth = 6.9, kLegendBeside = 260;
+constexpr double kTitleLine = 20, kTitleChar = 8.6, kTitleRoom = 16;
+constexpr double kCaptionLine = 16, kCaptionChar = 6.1, kLabelChar = 7.2;
+constexpr std::size_t kMostDots = 40;  // of a line with a dot at each point
 
 constexpr std::string_view kGridColour = "#e4e4e4", kCentred = R"(text-anchor="middle")";
 
@@ -66,6 +70,7 @@ class Drawing {
                 std::size_t style);
   void line(const PlotSeries& series, std::size_t style);
   void run(const std::vector<std::string>& points, std::size_t style);
+  void dots(const std::vector<std::string>& points, std::size_t style);
   void legend_entry(const PlotSeries& series, std::size_t place);
   double legend_width() const;
   // Beside the plot or, where its names are long, below it.
@@ -74,6 +79,9 @@ class Drawing {
     return plot_.series[place].style.value_or(place);
   }
   void text(double x, double y, std::string_view attributes, std::string_view content);
+  // The label of an axis that is `room` long.
+  void label(double x, double y, double room, std::string_view attributes,
+             const std::string& content);
   template <class... Args>
   void add(fmt::format_string<Args...> element, Args&&... args) {
     fmt::format_to(std::back_inserter(svg_), element, std::forward<Args>(args)...);
@@ -101,6 +109,7 @@ Drawing::Drawing(const Plot& plot) : plot_(plot) {
   empty_ = x.empty();
   x_ = {with_margin(x, 0, plot.log_x), plot.log_x, kLeft, kRightEdge};
   y_ = {with_margin(y, 0.05, plot.log_y), plot.log_y, kBottomEdge, kTop};
+  if (plot.from_zero && !plot.log_y && !empty_ && y.low >= 0) y_.range.low = 0;
 }
 
 double Drawing::legend_width() const {
@@ -129,21 +138,51 @@ void Drawing::text(double x, double y, std::string_view attributes, std::string_
   add(R"(<text x="{:.2f}" y="{:.2f}" {}>{}</text>)", x, y, attributes, escape_markup(content));
 }
 
+void Drawing::label(double x, double y, double room, std::string_view attributes,
+                    const std::string& content) {
+  std::string all = fmt::format(R"(text-anchor="middle" font-size="13"{})", attributes);
+  if (kLabelChar * static_cast<double>(content.size()) > room) {
+    all += fmt::format(R"( textLength="{:.0f}" lengthAdjust="spacingAndGlyphs")", room);
+  }
+  text(x, y, all, content);
+}
+
 void Drawing::frame() {
   const double entries = static_cast<double>(plot_.series.size());
-  double width = kRightEdge + kMargin, height = kBottomEdge + kBottom;
+  double width = kRightEdge + kMargin, bottom = kBottomEdge + kBottom;
   if (has_legend_below()) {
     width = std::max(width, kLeft + legend_width());
-    height += kLegendLine * entries;
+    bottom += kLegendLine * entries;
   } else {
     width += legend_width();
-    height = std::max(height, kTop + kLegendLine * entries + kMargin);
+    bottom = std::max(bottom, kTop + kLegendLine * entries + kMargin);
   }
-  add(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0:.0f}" height="{1:.0f}")", width, height);
-  add(R"(viewBox="0 0 {:.0f} {:.0f}" font-size="12" fill="#333")", width, height);
+  const auto lines_of = [&](const std::string& content, double character) {
+    return wrapped(content, static_cast<std::size_t>((width - 2 * kMargin) / character));
+  };
+  const std::vector<std::string> titles = lines_of(plot_.title, kTitleChar);
+  const std::vector<std::string> captions = lines_of(plot_.caption, kCaptionChar);
+  const double caption_top = bottom;
+  if (!captions.empty()) bottom += kCaptionLine * static_cast<double>(captions.size()) + 8;
+  // The plot stands where it stands; further lines of a title lie above 0.
+  const double more = static_cast<double>(titles.size()) - 1;
+  const double top = titles.empty() ? kTop - kTitleRoom : -kTitleLine * more;
+  add(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0:.0f}" height="{1:.0f}")", width,
+      bottom - top);
+  add(R"(viewBox="0 {:.0f} {:.0f} {:.0f}" font-size="12" fill="#333" role="img")", top, width,
+      bottom - top);
   add(R"(font-family="Helvetica, Arial, 'DejaVu Sans', sans-serif">)");
-  add(R"(<rect width="100%" height="100%" fill="#fff"/>)");
-  text(kMiddleX, 27, R"(text-anchor="middle" font-size="16")", plot_.title);
+  const std::string& about = plot_.about.empty() ? plot_.title : plot_.about;
+  if (!about.empty()) add("<title>{}</title>", escape_markup(about));
+  add(R"(<rect y="{:.0f}" width="100%" height="100%" fill="#fff"/>)", top);
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    text(kMiddleX, 27 - kTitleLine * (more - static_cast<double>(i)),
+         R"(text-anchor="middle" font-size="16")", titles[i]);
+  }
+  for (std::size_t i = 0; i < captions.size(); ++i) {
+    text(kMargin, caption_top + kCaptionLine * static_cast<double>(i + 1) - 4,
+         R"(font-size="11.5" fill="#555")", captions[i]);
+  }
 }
 
 void Drawing::x_axis() {
@@ -156,8 +195,7 @@ void Drawing::x_axis() {
     add(R"(<path d="M{:.2f} {}V{}" stroke="{}"/>)", x, kTop, kBottomEdge, kGridColour);
     text(x, kBottomEdge + 18, kCentred, labels[i]);
   }
-  text(kMiddleX, kBottomEdge + 43, R"(text-anchor="middle" font-size="13")",
-       axis_label(plot_.x_label, plot_.log_x));
+  label(kMiddleX, kBottomEdge + 43, kRightEdge - kLeft, "", axis_label(plot_.x_label, plot_.log_x));
 }
 
 void Drawing::y_axis() {
@@ -172,34 +210,41 @@ void Drawing::y_axis() {
   add(R"(<path d="M{} {}V{}H{}" fill="none" stroke="#555"/>)", kLeft, kTop, kBottomEdge,
       kRightEdge);
   // Turned about the origin first, so its x runs up the page.
-  text(-kMiddleY, 22, R"svg(text-anchor="middle" font-size="13" transform="rotate(-90)")svg",
-       axis_label(plot_.y_label, plot_.log_y));
+  label(-kMiddleY, 22, kBottomEdge - kTop, R"svg( transform="rotate(-90)")svg",
+        axis_label(plot_.y_label, plot_.log_y));
 }
 
 // One unbroken stretch of a line.
 void Drawing::run(const std::vector<std::string>& points, std::size_t style) {
-  const std::string_view colour = colour_of(style);
-  if (points.size() == 1) {
-    add(R"(<path d="M{}l.01 0" stroke="{}" stroke-width="4" stroke-linecap="round"/>)", points[0],
-        colour);
-  } else if (!points.empty()) {
-    add(R"(<path d="M{}" fill="none" stroke="{}" stroke-width="1.8" stroke-linejoin="round")",
-        fmt::join(points, "L"), colour);
-    add(R"(stroke-dasharray="{}"/>)", kDashes[style % kDashes.size()]);
+  if (points.size() < 2) return;
+  add(R"(<path d="M{}" fill="none" stroke="{}" stroke-width="1.8" stroke-linejoin="round")",
+      fmt::join(points, "L"), colour_of(style));
+  add(R"(stroke-dasharray="{}"/>)", kDashes[style % kDashes.size()]);
+}
+
+void Drawing::dots(const std::vector<std::string>& points, std::size_t style) {
+  for (const std::string& point : points) {
+    add(R"(<path d="M{}l.01 0" stroke="{}" stroke-width="4.5" stroke-linecap="round"/>)", point,
+        colour_of(style));
   }
 }
 
 void Drawing::line(const PlotSeries& series, std::size_t style) {
+  const bool has_dots = series.x.size() <= kMostDots;
   std::vector<std::string> points;
+  const auto draw = [&] {
+    run(points, style);
+    if (has_dots || points.size() == 1) dots(points, style);
+    points.clear();
+  };
   for (std::size_t i = 0; i < series.x.size(); ++i) {
     if (shows(series.x[i], series.y[i])) {
       points.push_back(point(series.x[i], series.y[i]));
     } else {
-      run(points, style);
-      points.clear();
+      draw();
     }
   }
-  run(points, style);
+  draw();
 }
 
 // One unbroken stretch of a band; of a single point, a bar.

@@ -25,9 +25,14 @@ struct Plot {
   std::vector<PlotSeries> series;
   bool whole_x = false;  // marks only whole numbers
   bool log_x = false;
+  bool from_zero = false;    // a linear vertical axis begins at 0, unless a value is negative
+  std::string caption = {};  // drawn below the plot
+  std::string about = {};    // for readers who do not see the plot; empty: the title
 };
 
-// The plot as one SVG document. The label of a logarithmic axis says that it is logarithmic. Points
+// The plot as one SVG document, in which nothing is cut off: titles, captions and legends take as
+// many lines as they need, and the label of an axis becomes narrower. A line of few points has a
+// dot at each. The label of a logarithmic axis says that it is logarithmic. Points
 // that are not finite, beyond 1e100 or, on a logarithmic axis, below 1e-100 are left out and
 // interrupt their line. Text is escaped; characters that XML does not allow become U+FFFD. Throws
 // Error{kUsage} when x, y and the band of a series differ in length.

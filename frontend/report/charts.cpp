@@ -1,12 +1,16 @@
 #include "frontend/report/charts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "frontend/io/plot_scale.h"
+#include "frontend/io/plot_text.h"
 #include "frontend/report/curves.h"
 #include "frontend/report/styles.h"
 #include "src/core/error.h"
@@ -74,10 +78,11 @@ std::vector<Quantity> quantities_of(const Section& section) {
 }
 
 std::string title_of(const Quantity& q) {
-  if (q.split == "train") return "training " + q.name;
-  if (q.split == "valid") return "validation " + q.name;
-  if (q.split == "step") return q.name == "loss" ? "training loss" : q.name;
-  return q.split + " " + q.name;
+  const std::string words = io::words_of_quantity(q.name);
+  if (q.split == "train") return "training " + words;
+  if (q.split == "valid") return "validation " + words;
+  if (q.split == "step") return q.name == "loss" ? "training loss" : words;
+  return q.split + " " + words;
 }
 
 io::PlotSeries series_of(const Group& group, const Quantity& q, Axis axis, bool log_x) {
@@ -106,11 +111,51 @@ io::Range range_of(const std::vector<io::PlotSeries>& all) {
   return range;
 }
 
-std::string caption_of(const Section& section, const std::string& title) {
-  const bool several =
-      std::ranges::any_of(section.groups, [](const Group& g) { return g.runs.size() > 1; });
-  std::string caption = fmt::format("{} of {}", title, section.model);
+std::string joined_words(const std::set<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// "3 runs each (seeds 1, 2, 3)", of the groups that are drawn.
+std::string seeds_text(const std::vector<const Group*>& groups) {
+  std::set<std::size_t> counts;
+  // Numbers as text: shorter ones first.
+  const auto is_less = [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), a) < std::pair(b.size(), b);
+  };
+  std::set<std::string, decltype(is_less)> seeds(is_less);
+  for (const Group* group : groups) {
+    counts.insert(group->runs.size());
+    for (const Run* run : group->runs) {
+      const std::string seed = seed_of(*run);
+      if (!seed.empty()) seeds.insert(seed);
+    }
+  }
+  const std::string n = counts.size() == 1
+                            ? fmt::format("{}", *counts.begin())
+                            : fmt::format("{} to {}", *counts.begin(), *counts.rbegin());
+  std::string text =
+      fmt::format("{} run{}{}", n, n == "1" ? "" : "s", groups.size() > 1 ? " of each" : "");
+  if (!seeds.empty()) {
+    text += fmt::format(" (seed{} {})", seeds.size() == 1 ? "" : "s", fmt::join(seeds, ", "));
+  }
+  return text;
+}
+
+std::string caption_of(const Section& section, const std::vector<const Group*>& groups,
+                       const std::string& title) {
+  std::set<std::string> data;
+  bool several = false;
+  for (const Group* group : groups) {
+    several = several || group->runs.size() > 1;
+    for (const Run* run : group->runs) data.insert(data_name(*run));
+  }
+  std::string caption = fmt::format("{} of {} on {}", title, section.model, joined_words(data));
+  caption[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(caption[0])));
+  caption += "; " + seeds_text(groups);
   if (several) caption += "; lines: medians over seeds, bands: least to largest";
+  if (groups.size() == 1 && section.groups.size() > 1) {
+    caption += fmt::format("; only {} has it", groups[0]->label);
+  }
   return caption;
 }
 
@@ -118,16 +163,16 @@ std::optional<Chart> chart_of(const Section& section, const Quantity& q,
                               const std::vector<MetricFacts>& metrics,
                               const ChartOptions& options) {
   const Axis axis = axis_of(section, options.axis);
-  Chart chart{q.split + "-" + q.name, caption_of(section, title_of(q)), {}};
+  Chart chart{q.split + "-" + q.name, "", {}};
   io::Plot& plot = chart.plot;
   const std::vector<std::size_t> styles = styles_of(section);
+  std::vector<const Group*> drawn;
   for (std::size_t i = 0; i < section.groups.size(); ++i) {
     io::PlotSeries series = series_of(section.groups[i], q, axis, options.log_x);
     series.style = styles[i];
-    if (!series.x.empty()) plot.series.push_back(std::move(series));
-  }
-  if (plot.series.size() == 1 && section.groups.size() > 1) {
-    chart.caption += "; of " + plot.series[0].name + " alone";
+    if (series.x.empty()) continue;
+    plot.series.push_back(std::move(series));
+    drawn.push_back(&section.groups[i]);
   }
   const io::Range range = range_of(plot.series);
   const bool never_changes = q.split == "step" && range.low == range.high;
@@ -135,12 +180,13 @@ std::optional<Chart> chart_of(const Section& section, const Quantity& q,
   const auto fact = std::ranges::find(metrics, q.name, &MetricFacts::name);
   const bool is_metric = fact != metrics.end() && q.split != "step";
   const bool less_is_better = !is_metric || !fact->higher_is_better;
-  plot.title = title_of(q);
+  chart.caption = plot.about = caption_of(section, drawn, title_of(q));
   plot.whole_x = true;
   plot.log_x = options.log_x;
-  plot.x_label = axis == Axis::kEpoch ? "epoch" : "step";
-  plot.y_label = q.name + (is_metric && !fact->unit.empty() ? ", " + fact->unit : "");
+  plot.x_label = axis == Axis::kEpoch ? "epoch" : "update";
+  plot.y_label = title_of(q) + (is_metric && !fact->unit.empty() ? ", " + fact->unit : "");
   plot.log_y = less_is_better && range.low > 0 && range.high > 10 * range.low;
+  plot.from_zero = is_metric && fact->unit == "%" && less_is_better;
   return chart;
 }
 

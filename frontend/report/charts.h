@@ -32,8 +32,8 @@ struct ChartOptions {
 
 struct Chart {
   std::string name;     // "valid-error"
-  std::string caption;  // the quantity that is drawn
-  io::Plot plot;
+  std::string caption;  // the quantity, the data, and the runs with their seeds
+  io::Plot plot;        // without a title: the caption and the axes say what is drawn
 };
 
 // Training and validation loss, every metric of every split, and the quantities of single updates,

@@ -25,6 +25,9 @@ std::vector<Figure> figures_of(const Section& section, const std::vector<MetricF
 // and the mean training loss of the last epoch, are known for unfinished runs too.
 std::optional<double> value_in(const Run& run, const Figure& figure);
 
+// How many test items a run's figure is a share of, where that is known.
+std::optional<double> counted_in(const Run& run, const Figure& figure);
+
 // The spread over the finished runs of a group.
 Spread spread_in(const Group& group, const Figure& figure);
 

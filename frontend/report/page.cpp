@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "frontend/io/markup.h"
@@ -67,6 +68,22 @@ void Page::paragraph(std::string_view text) { element("p", text); }
 
 void Page::table(const Rows& rows) {
   if (rows.size() < 2) return;
+  constexpr std::size_t kMostColumns = 10;  // that stand side by side on a page
+  const std::size_t columns = rows[0].size();
+  for (std::size_t from = 1; from < std::max<std::size_t>(columns, 2); from += kMostColumns - 1) {
+    Rows part;
+    for (const std::vector<std::string>& row : rows) {
+      const std::size_t to = std::min(from + kMostColumns - 1, row.size());
+      part.push_back({row[0]});
+      if (from < to) {
+        part.back().insert(part.back().end(), row.begin() + long(from), row.begin() + long(to));
+      }
+    }
+    narrow_table(part);
+  }
+}
+
+void Page::narrow_table(const Rows& rows) {
   html_ += "<div class=\"wide\"><table>\n<tr>";
   for (const std::string& cell : rows[0]) html_ += "<th>" + breakable(cell) + "</th>\n";
   html_ += "</tr>\n";

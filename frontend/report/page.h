@@ -15,7 +15,8 @@ class Page {
 
   void heading(std::string_view text);
   void paragraph(std::string_view text);
-  // Numbers are aligned to the right. A table that has only a heading is left out.
+  // Numbers are aligned to the right. A table of more columns than fit on a page becomes several,
+  // which all have the first column. A table that has only a heading is left out.
   void table(const Rows& rows);
   // Adds `svg`, as returned by io::plot_svg.
   void figure(std::string_view svg, std::string_view caption);
@@ -27,6 +28,7 @@ class Page {
 
  private:
   void element(std::string_view name, std::string_view text);
+  void narrow_table(const Rows& rows);
 
   std::string html_;
 };

@@ -38,6 +38,30 @@ int digits_of(const SectionReport& report, const Figure& figure) {
   return digits_for(size, figure.unit);
 }
 
+// "2.30 (s.e. 0.21)": the number of one run, which is not exact for being the only one. The
+// binomial standard error of a share of none is no error; it has the limit that a share passes of
+// which as many items show none with a probability of 5 %.
+std::string text_of_one(const Run& run, const Figure& figure, int digits) {
+  const std::string value = short_text(value_in(run, figure), digits);
+  const auto n = counted_in(run, figure);
+  if (!n) return value;
+  const double share = *value_in(run, figure) / 100, limit = 100 * (1 - std::pow(0.05, 1 / *n));
+  if (share == 0) return fmt::format("{} (below {:.{}f})", value, limit, digits);
+  if (share == 1) return fmt::format("{} (above {:.{}f})", value, 100 - limit, digits);
+  const double error = 100 * std::sqrt(share * (1 - share) / *n);
+  return fmt::format("{} (s.e. {:.{}f})", value, error, digits);
+}
+
+// The mean over the finished runs with its deviation, or what the only one has.
+std::string text_of_group(const Group& group, const Figure& figure, int digits,
+                          const std::string& sign) {
+  const auto is_finished = [](const Run* run) { return run->outcome == Outcome::kFinished; };
+  if (std::ranges::count_if(group.runs, is_finished) != 1) {
+    return text(spread_in(group, figure), digits, sign);
+  }
+  return text_of_one(**std::ranges::find_if(group.runs, is_finished), figure, digits);
+}
+
 }  // namespace
 
 std::vector<SectionReport> make_report(std::span<const Run> runs, const FactsOf& facts_of,
@@ -72,7 +96,7 @@ Rows result_rows(const SectionReport& report, const std::string& sign) {
     std::vector<std::string>& row = rows.emplace_back();
     row = {group.label, count_text(group)};
     for (const Figure& figure : report.figures) {
-      row.push_back(text(spread_in(group, figure), digits_of(report, figure), sign));
+      row.push_back(text_of_group(group, figure, digits_of(report, figure), sign));
     }
     const Costs costs = costs_of(group);
     row.push_back(short_text(mean_of(costs.epochs), 1));
@@ -103,7 +127,7 @@ Rows run_rows(const SectionReport& report) {
     rows.push_back({run.name, group.label, seed_of(run), name_of(run.outcome) + why,
                     short_text(epochs_of(run), 1), time_text(run.seconds)});
     for (const Figure& figure : report.figures) {
-      rows.back().push_back(short_text(value_in(run, figure), digits_of(report, figure)));
+      rows.back().push_back(text_of_one(run, figure, digits_of(report, figure)));
     }
   });
   return rows;

@@ -139,7 +139,9 @@ std::string page_of(std::span<const SectionReport> reports) {
   Page page(fmt::format("Runs of {}", fmt::join(models, ", ")));
   page.paragraph(
       "Means \u00B1 standard deviations are over the finished runs of a group, which differ in "
-      "nothing but their seeds. Lines are medians over a group's runs, bands reach from the least "
+      "nothing but their seeds. A single run has the binomial standard error of its test rows "
+      "(s.e.), or the limit at 95 % confidence where all or none of them count. Lines are medians "
+      "over a group's runs, bands reach from the least "
       "to the largest value. \u201Cbest\u201D are the weights that were best on the validation set "
       "by the first metric, \u201Clast\u201D those at the end.");
   for (const SectionReport& report : reports) add_section(page, report);

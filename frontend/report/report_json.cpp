@@ -32,7 +32,12 @@ Json group_json(const SectionReport& report, const Group& group) {
   for (const Figure& figure : report.figures) {
     results[figure.key()] = spread_json(spread_in(group, figure));
   }
-  for (const Run* run : group.runs) runs.push_back(run_json(*run));
+  for (const Run* run : group.runs) {
+    runs.push_back(run_json(*run));
+    for (const Figure& figure : report.figures) {
+      if (const auto n = counted_in(*run, figure)) runs.back()["counted"][figure.key()] = *n;
+    }
+  }
   const Costs costs = costs_of(group);
   return {{"group", group.label},
           {"settings", settings},

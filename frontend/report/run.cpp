@@ -64,9 +64,17 @@ void take_line(Run& run, const Json& line) {
 Values values_of(const Json& evaluation) {
   Values values;
   for (const auto& [key, value] : evaluation.items()) {
-    if (key != "rows" && value.is_number()) values.emplace_back(clean_text(key), value);
+    const bool is_count = key == "rows" || key == "items";  // of what was measured, not a result
+    if (!is_count && value.is_number()) values.emplace_back(clean_text(key), value);
   }
   return values;
+}
+
+void take_test(Run& run, const std::string& weights, const Json& evaluation) {
+  run.test[weights] = values_of(evaluation);
+  // A run that an earlier version finished does not say it.
+  const auto counted = evaluation.find("counted");
+  if (counted != evaluation.end()) run.counted[weights] = values_of(*counted);
 }
 
 void take_result(Run& run, const Json& result) {
@@ -81,9 +89,9 @@ void take_result(Run& run, const Json& result) {
   if (const auto data = result.find("data"); data != result.end()) {
     run.data = clean_text(data->get<std::string>());
   }
-  run.test["last"] = values_of(result.at("test"));
-  if (result.contains("best_test")) run.test["best"] = values_of(result["best_test"]);
-  if (result.contains("average_test")) run.test["averaged"] = values_of(result["average_test"]);
+  take_test(run, "last", result.at("test"));
+  if (result.contains("best_test")) take_test(run, "best", result["best_test"]);
+  if (result.contains("average_test")) take_test(run, "averaged", result["average_test"]);
   if (const auto seconds = number_at(result, "total_seconds")) run.seconds = seconds;
   // A run that was finished already when it was resumed trained on nothing.
   const auto rate = number_at(result, kRate);
@@ -109,12 +117,16 @@ std::string name_of(Outcome outcome) {
 }
 
 std::optional<double> epoch_at(const Run& run, double step) {
-  if (run.epochs.empty()) return std::nullopt;
-  std::pair<double, double> from{0, 0}, to = run.epochs.front();
-  for (std::size_t i = 1; i < run.epochs.size() && step > to.first; ++i) {
-    from = std::exchange(to, run.epochs[i]);
+  return train::epoch_at(run.epochs, step);
+}
+
+std::string data_name(const Run& run) {
+  const auto source = run.settings.find("data.source");
+  if (source == run.settings.end() || source->second == "builtin") {
+    return run.data.empty() ? "built-in data" : run.data.substr(0, run.data.find(','));
   }
-  return from.second + (step - from.first) / (to.first - from.first) * (to.second - from.second);
+  // "data/" has no file name of its own.
+  return (std::filesystem::path(source->second) / "").parent_path().filename().string();
 }
 
 const Curve* find_curve(const Run& run, const std::string& split, const std::string& quantity) {

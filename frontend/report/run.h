@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/train/epoch_ends.h"
+
 namespace keel::report {
 
 using Settings = std::map<std::string, std::string>;  // by "section.key"
@@ -31,21 +33,25 @@ struct Run {
   Settings settings;  // all that decides the results: the recipe, and "run.backend"
   Settings facts;     // the rest of the table [run]
   std::vector<Curve> curves;
-  std::vector<std::pair<double, double>> epochs;  // (step, epochs completed there), increasing
+  train::EpochEnds epochs;
   Outcome outcome = Outcome::kUnfinished;
   std::string message;                 // for a run that diverged
   std::string data;                    // of a finished run: its training rows' source; "": unknown
   std::map<std::string, Values> test;  // for a finished run, by weights: "last", "best", "averaged"
-  double step = 0;                     // the last update in its log
+  std::map<std::string, Values> counted;  // how many these values are shares of, where it is known
+  double step = 0;                        // the last update in its log
   std::optional<double> seconds, items_per_second;
 };
 
 // "finished", "diverged" or "unfinished".
 std::string name_of(Outcome outcome);
 
-// The epochs completed at a step, interpolated between the ends of two epochs: 0 at the start;
-// after the last end at the speed of the last epoch. Nothing for a run without a completed epoch.
+// The epochs completed at a step, as train::epoch_at; nothing for a run without a completed epoch.
 std::optional<double> epoch_at(const Run& run, double step);
+
+// A short name of its training data: "built-in digits", or the last part of a path; "built-in data"
+// while a run on such data has not finished.
+std::string data_name(const Run& run);
 
 // Null: the run does not have it.
 const Curve* find_curve(const Run& run, const std::string& split, const std::string& quantity);

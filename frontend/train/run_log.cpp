@@ -1,12 +1,13 @@
 #include "frontend/train/run_log.h"
 
-#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cmath>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/plot.h"
+#include "frontend/io/plot_text.h"
+#include "frontend/train/epoch_ends.h"
 
 namespace keel::train {
 namespace {
@@ -39,35 +40,57 @@ bool is_point(const nlohmann::ordered_json& line, const std::string& key) {
   return line.contains("split") && line["split"].is_string() && number("epoch") && number(key);
 }
 
-// A split keeps its line's colour, whichever others there are.
-std::size_t style_of(const std::string& split) {
-  return split == "train" ? 0 : split == "valid" ? 1 : split == "test" ? 2 : 3;
+// How a split is called, and the colour that it has in every plot.
+struct SplitLook {
+  std::string name;
+  std::size_t style;
+};
+
+SplitLook look_of(const std::string& split) {
+  if (split == "train") return {"training", 0};
+  if (split == "valid") return {"validation", 1};
+  if (split == "test") return {"test", 2};
+  return {split, 3};
 }
 
-// Values of `key` over epochs or steps (`along`), by the "split" of a line.
+EpochEnds epoch_ends(const std::vector<nlohmann::ordered_json>& lines) {
+  EpochEnds ends;
+  for (const auto& line : lines) {
+    if (!is_point(line, "step") || line["split"] != "train") continue;
+    const double step = line["step"], epoch = line["epoch"];
+    if (step > (ends.empty() ? 0 : ends.back().first)) ends.emplace_back(step, epoch);
+  }
+  return ends;
+}
+
+// Values of `key` by the "split" of a line, along epochs or, without an end of one, updates.
 std::vector<io::PlotSeries> series_by_split(const std::vector<nlohmann::ordered_json>& lines,
-                                            const std::string& key, const std::string& along) {
+                                            const std::string& key, const EpochEnds& ends) {
   std::map<std::string, io::PlotSeries> series;
   for (const auto& line : lines) {
     if (!is_point(line, key)) continue;
     io::PlotSeries& s = series[line["split"].get<std::string>()];
-    s.x.push_back(line[along].get<double>());
+    const double step = line["step"];
+    s.x.push_back(epoch_at(ends, step).value_or(step));
     s.y.push_back(line[key].get<double>());
   }
   std::vector<io::PlotSeries> result;
   for (auto& [split, s] : series) {
-    s.name = split;
-    s.style = style_of(split);
+    s.name = look_of(split).name;
+    s.style = look_of(split).style;
     result.push_back(std::move(s));
   }
+  // A line that stands alone needs no dashes to be told from others.
+  if (result.size() == 1) *result[0].style += io::kPlotColours * (*result[0].style % 4);
   return result;
 }
 
-// Whether a split was measured more than once in an epoch.
-bool has_points_within_epochs(const std::vector<io::PlotSeries>& series) {
-  return std::ranges::any_of(series, [](const io::PlotSeries& s) {
-    return std::ranges::adjacent_find(s.x, std::ranges::greater_equal{}) != s.x.end();
-  });
+// "Validation error"; "Error" where several splits have it, which the legend names.
+std::string heading_of(const std::string& name, const std::vector<io::PlotSeries>& series) {
+  std::string heading = io::words_of_quantity(name);
+  if (series.size() == 1) heading = series[0].name + " " + heading;
+  heading[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(heading[0])));
+  return heading;
 }
 
 }  // namespace
@@ -148,23 +171,25 @@ void RunLog::epoch(std::int64_t step, std::int64_t epoch, double loss) {
   scalar("train/loss", step, loss);
 }
 
-void RunLog::plot(const std::string& title, const std::vector<task::MetricInfo>& metrics) const {
+void RunLog::plot(const Subject& subject, const std::vector<task::MetricInfo>& metrics) const {
   if (!metrics_) return;
   const auto lines = io::read_metrics(folder_.metrics());
-  const auto draw = [&](const std::string& name, const std::string& label, bool log_y) {
-    std::string along = "epoch";
-    std::vector<io::PlotSeries> series = series_by_split(lines, name, along);
-    if (has_points_within_epochs(series)) series = series_by_split(lines, name, along = "step");
-    io::write_plot(folder_.plot(name), {.title = title,
-                                        .x_label = along,
-                                        .y_label = label,
-                                        .log_y = log_y,
-                                        .series = std::move(series)});
+  const EpochEnds ends = epoch_ends(lines);
+  const auto draw = [&](const task::MetricInfo& info, bool is_loss) {
+    std::vector<io::PlotSeries> series = series_by_split(lines, info.name, ends);
+    const std::string words = io::words_of_quantity(info.name);
+    const std::string heading = heading_of(info.name, series);
+    io::write_plot(folder_.plot(info.name),
+                   {.title = heading + " of " + subject.name,
+                    .x_label = ends.empty() ? "update" : "epoch",
+                    .y_label = info.unit.empty() ? words : words + ", " + info.unit,
+                    .log_y = is_loss,
+                    .series = std::move(series),
+                    .from_zero = info.unit == "%" && !info.higher_is_better,
+                    .caption = subject.caption});
   };
-  draw("loss", "loss", true);
-  for (const task::MetricInfo& info : metrics) {
-    draw(info.name, info.unit.empty() ? info.name : info.name + ", " + info.unit, false);
-  }
+  draw({.name = "loss", .unit = ""}, true);
+  for (const task::MetricInfo& info : metrics) draw(info, false);
 }
 
 }  // namespace keel::train

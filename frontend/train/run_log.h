@@ -54,8 +54,14 @@ class RunLog {
   void sync() {
     if (metrics_) metrics_->sync();
   }
-  // Draws loss.svg and a plot of each metric from what was logged so far.
-  void plot(const std::string& title, const std::vector<task::MetricInfo>& metrics) const;
+  // The name of a training for the titles of its plots, "mnist_mlp with layernorm on built-in
+  // digits", and a caption with its data, how many rows they have, and its seed.
+  struct Subject {
+    std::string name, caption;
+  };
+  // Draws loss.svg and a plot of each metric from what was logged so far, along the epochs; along
+  // the updates before the first epoch has ended.
+  void plot(const Subject& subject, const std::vector<task::MetricInfo>& metrics) const;
 
  private:
   void write(std::int64_t step, nlohmann::ordered_json values);

@@ -21,6 +21,10 @@ Json evaluation_json(const Evaluation& evaluation) {
   for (const Measured& m : evaluation.metrics) json[m.info.name] = m.value;
   json["rows"] = evaluation.rows;
   if (evaluation.items > double(evaluation.rows)) json["items"] = evaluation.items;
+  for (const Measured& m : evaluation.metrics) {
+    // A share is known as well as so many can tell it.
+    if (m.info.unit == "%" && m.count > 0) json["counted"][m.info.name] = m.count;
+  }
   return json;
 }
 

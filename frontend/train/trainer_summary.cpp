@@ -1,10 +1,39 @@
 // The outcome of a run: the measurements at its end.
 #include <cmath>
+#include <filesystem>
 
 #include "frontend/train/run_result.h"
 #include "frontend/train/trainer.h"
 
 namespace keel::train {
+namespace {
+
+// "built-in digits" of "built-in digits, train, seed 1"; the last part of a path to a user's data.
+std::string short_name_of_data(const Job& job, const std::string& rows) {
+  const std::string& source = job.data().source;
+  if (source == "builtin") return rows.substr(0, rows.find(','));
+  // A path may end in a slash.
+  const std::filesystem::path path = std::filesystem::path(source) / "";
+  return path.parent_path().filename().string();
+}
+
+std::string norm_of(const Job& job) {
+  for (const OptionFact& fact : job.config().facts()) {
+    if (fact.name == "model.norm") return fact.value;
+  }
+  return "none";
+}
+
+RunLog::Subject plot_subject(const Job& job, const task::Stream& train, const task::Stream& valid) {
+  const std::string norm = norm_of(job);
+  return {fmt::format("{} {} on {}", job.task().name(),
+                      norm == "none" ? "without a norm" : "with " + norm,
+                      short_name_of_data(job, train.source())),
+          fmt::format("Training: {} rows ({}). Validation: {} rows. Seed {}.", train.rows(),
+                      train.source(), valid.rows(), job.train().seed)};
+}
+
+}  // namespace
 
 std::unique_ptr<task::Stream> Trainer::test_rows() const {
   return job_.splits().stream(task::Split::kTest, evaluation_options(job_));
@@ -49,8 +78,7 @@ Summary Trainer::summarize() {
   spent_.updating = summary_.seconds - spent_.evaluating;
   summary_.items_per_second = items_per_second();
   summary_.stopped_because = why_early();
-  log_->plot(fmt::format("{} on {}", job_.task().name(), train_rows_->source()),
-             job_.task().metrics());
+  log_->plot(plot_subject(job_, *train_rows_, *valid_rows_), job_.task().metrics());
   if (summary_.signal != 0) return summary_;
   if (!summary_.stopped_because.empty()) {
     progress_.line(fmt::format("stopped early at {}: {}", place_text(), summary_.stopped_because));

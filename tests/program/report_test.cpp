@@ -1,4 +1,6 @@
 // keel report
+#include <cstdlib>
+
 #include "tests/program/helpers.h"
 #include "tests/support/markup_check.h"
 
@@ -63,7 +65,7 @@ TEST_CASE("report program: seeds are grouped, and the page holds all of it" *
   CHECK(holds(chart(), "fill-opacity"));
   CHECK(holds(chart(), ">epoch<"));
   CHECK(runs.report({"--axis", "updates", "--log-x"}).code == 0);
-  CHECK(holds(chart(), ">step (logarithmic)<"));
+  CHECK(holds(chart(), ">update (logarithmic)<"));
 }
 
 TEST_CASE("report program: text, a section for each model, a run that was cut off" *
@@ -98,6 +100,33 @@ TEST_CASE("report program: runs that are missing or broken are named") {
   check_refusal(run_keel({"report", run, "--out", out}), 3, run + "/config.toml");
   CHECK_FALSE(std::filesystem::exists(out));
   check_refusal(run_keel({"report"}), 2, "runs");
+}
+
+TEST_CASE("report program: charts as PDF, which take a program that may not be there") {
+  ReportRuns runs;
+  runs.folders.resize(1);
+  const std::string nowhere = runs.temp / "nowhere";
+  const test::ProcessOptions without{.environment = {{"PATH", nowhere}}};
+  std::vector<std::string> words{"report", "--pdf", "--out", runs.temp / "report", runs.folders[0]};
+  check_refusal(run_keel(words, without), 4);
+  CHECK_FALSE(std::filesystem::exists(runs.temp / "report"));
+  if (std::system("rsvg-convert --version > /dev/null 2>&1") != 0) {
+    MESSAGE("skipped: no rsvg-convert");
+    return;
+  }
+  CHECK(run_keel(words).code == 0);
+  const auto pdf = [&] { return test::read_bytes(runs.temp / "report/mnist_mlp-valid-error.pdf"); };
+  const std::string first = pdf();
+  CHECK(first.starts_with("%PDF-"));
+  CHECK(run_keel(words).code == 0);
+  CHECK((pdf() == first));
+  int svgs = 0, pdfs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(runs.temp / "report")) {
+    svgs += entry.path().extension() == ".svg";
+    pdfs += entry.path().extension() == ".pdf";
+  }
+  CHECK(svgs > 0);
+  CHECK(svgs == pdfs);
 }
 
 }  // namespace

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "frontend/io/plot_text.h"
 #include "frontend/io/plot_ticks.h"
 #include "src/core/error.h"
 #include "tests/support/markup_check.h"
@@ -93,7 +95,7 @@ TEST_CASE("plot: text is escaped and the document well-formed") {
   plot.series.push_back({"</svg>", {0, 1}, {1, 2}});
   const std::string svg = plot_svg(plot);
   CHECK(well_formed(svg));
-  CHECK(count(svg, "a &lt; b &amp;&amp; &quot;c&quot; &gt; d") == 1);
+  CHECK(count(svg, "a &lt; b &amp;&amp; &quot;c&quot; &gt; d") == 2);  // as <title>, and drawn
   CHECK(count(svg, "&lt;/svg&gt;") == 1);
   CHECK(count(svg, "\u00e9") == 1);
   CHECK(count(svg, "\uFFFE") == 0);
@@ -122,7 +124,7 @@ TEST_CASE("plot: many series differ in colour and dash, and have a legend each")
 TEST_CASE("plot: points that cannot be shown interrupt the line") {
   const std::string svg = plot_svg(plot_of({0, 1, 2, 3, 4, 5}, {1, 2, kNaN, 3, INFINITY, 4}));
   CHECK(count(svg, "stroke-dasharray") == 1);          // 0-1
-  CHECK(count(svg, "stroke-linecap=\"round\"") == 2);  // 3 and 5 stand alone
+  CHECK(count(svg, "stroke-linecap=\"round\"") == 4);  // a dot at each that can be shown
   CHECK(count(plot_svg(plot_of({0, 1, 2}, {1, 0, 2}, true)), "stroke-linecap=\"round\"") == 2);
 }
 
@@ -264,7 +266,96 @@ TEST_CASE("plot: a series may have the style of another place") {
   plot.series[0].style = 2;
   const std::string svg = plot_svg(plot);
   CHECK(values_after(svg, "stroke-dasharray=\"") == std::vector<std::string>{"2 2.5"});
-  CHECK(count(svg, "#009e73") == 1);
+  CHECK(count(svg, "#009e73") == 3);  // the line, and a dot at both points
+}
+
+TEST_CASE("plot: a line of few points has a dot at each, one of many where a point stands alone") {
+  const auto dots = [](std::size_t points) {
+    std::vector<double> x(points), y(points, 1.0);
+    for (std::size_t i = 0; i < points; ++i) x[i] = double(i);
+    if (points > 45) y[44] = y[46] = kNaN;
+    return count(plot_svg(plot_of(x, y)), "stroke-linecap=\"round\"");
+  };
+  CHECK(dots(40) == 40);
+  CHECK(dots(41) == 0);
+  CHECK(dots(100) == 1);
+}
+
+TEST_CASE("plot: an axis of an error begins at 0, unless it cannot") {
+  const auto has_zero = [](std::vector<double> y, bool log) {
+    Plot plot = plot_of({0, 1}, std::move(y), log);
+    plot.x_label = "x";
+    plot.series[0].x = {1, 2};
+    plot.from_zero = true;
+    return count(plot_svg(plot), ">0<") > 0;
+  };
+  CHECK(has_zero({8, 9}, false));
+  CHECK_FALSE(has_zero({8, 9}, true));
+  CHECK_FALSE(has_zero({-9, -8}, false));
+  Plot plot = plot_of({1, 2}, {8, 9});
+  CHECK(count(plot_svg(plot), ">0<") == 0);
+}
+
+// The edges of the page, and the largest extent of each text by a generous width of a character.
+TEST_CASE("plot: nothing is cut off, whatever is long") {
+  Plot plot = plot_of({0, 1}, {2, 3});
+  plot.series.push_back({std::string(90, 'l'), {0, 1}, {1, 2}});
+  for (int i = 0; i < 30; ++i) plot.title += "of a word ";
+  plot.title += std::string(200, 'w');
+  for (int i = 0; i < 60; ++i) plot.caption += "and words ";
+  plot.x_label = plot.y_label = std::string(150, 'a');
+  const std::string svg = plot_svg(plot);
+  CHECK(well_formed(svg));
+  const std::string box = values_after(svg, "viewBox=\"").at(0);
+  double left = 0, top = 0, width = 0, height = 0;
+  REQUIRE(std::sscanf(box.c_str(), "%lf %lf %lf %lf", &left, &top, &width, &height) == 4);
+  std::size_t titles = 0, captions = 0;
+  for (std::size_t at = svg.find("<text "); at != svg.npos; at = svg.find("<text ", at + 1)) {
+    const std::size_t begin = svg.find('>', at) + 1;
+    const std::string open = svg.substr(at, begin - at),
+                      content = svg.substr(begin, svg.find('<', begin) - begin);
+    CAPTURE(open);
+    CAPTURE(content);
+    const double x = std::stod(values_after(open, " x=\"").at(0)),
+                 y = std::stod(values_after(open, " y=\"").at(0));
+    const bool is_title = count(open, "font-size=\"16\"") > 0;
+    const bool is_turned = count(open, "rotate") > 0;
+    const double shown = double(content.size()) * (is_title ? 8.5 : 6);
+    if (is_turned || count(open, "textLength") > 0) {
+      const double length = std::stod(values_after(open, "textLength=\"").at(0));
+      CHECK(length <= (is_turned ? height : width));
+      continue;
+    }
+    const double start = count(open, "\"middle\"") > 0 ? x - shown / 2
+                         : count(open, "\"end\"") > 0  ? x - shown
+                                                       : x;
+    CHECK(start >= left);
+    CHECK(start + shown <= left + width);
+    CHECK(y - 10 >= top);
+    CHECK(y <= top + height);
+    titles += is_title;
+    captions += count(open, "#555") > 0;
+  }
+  CHECK(titles >= 6);
+  CHECK(captions >= 5);
+}
+
+TEST_CASE("plot text: words are wrapped, long words are cut between characters") {
+  CHECK(wrapped("", 5).empty());
+  CHECK(wrapped("  ", 5).empty());
+  CHECK(wrapped("ab cd ef", 5) == std::vector<std::string>{"ab cd", "ef"});
+  CHECK(wrapped("ab  cd", 80) == std::vector<std::string>{"ab cd"});
+  CHECK(wrapped("abcdefgh i", 3) == std::vector<std::string>{"abc", "def", "gh", "i"});
+  CHECK(wrapped("\u00e9\u00e9\u00e9", 3) == std::vector<std::string>{"\u00e9", "\u00e9", "\u00e9"});
+  CHECK(wrapped("\u00e9", 1) == std::vector<std::string>{"\u00e9"});
+}
+
+TEST_CASE("plot text: quantities have the words that people use") {
+  CHECK(words_of_quantity("lr") == "learning rate");
+  CHECK(words_of_quantity("grad_norm") == "gradient norm");
+  CHECK(words_of_quantity("bleu") == "BLEU");
+  CHECK(words_of_quantity("uas_punct") == "UAS punct");
+  CHECK(words_of_quantity("error") == "error");
 }
 
 TEST_CASE("plot: lengths must agree, and files are written whole") {

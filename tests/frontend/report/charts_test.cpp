@@ -35,9 +35,10 @@ TEST_CASE("report charts: one a quantity, a line for each group, a band for seve
   const auto charts = charts_of(sections_of(runs)[0], kError);
   CHECK(names(charts) == std::vector<std::string>{"train-loss", "valid-error"});
   const io::Plot& plot = called(charts, "valid-error").plot;
-  CHECK(plot.title == "validation error");
+  CHECK(plot.title.empty());  // the caption says it
   CHECK(plot.x_label == "epoch");
-  CHECK(plot.y_label == "error, %");
+  CHECK(plot.y_label == "validation error, %");
+  CHECK(plot.from_zero);
   REQUIRE(plot.series.size() == 2);
   CHECK(plot.series[0].name == "none");
   CHECK(plot.series[0].x == std::vector<double>{1, 2});
@@ -46,8 +47,24 @@ TEST_CASE("report charts: one a quantity, a line for each group, a band for seve
   CHECK(plot.series[0].high == std::vector<double>{50, 20});
   CHECK(plot.series[1].y == std::vector<double>{30, 15});
   CHECK(plot.series[1].low.empty());
-  CHECK(charts[1].caption ==
-        "validation error of mlp; lines: medians over seeds, bands: least to largest");
+  CHECK(
+      charts[1].caption ==
+      "Validation error of mlp on built-in data; 1 to 2 runs of each (seeds 1, 2); lines: medians "
+      "over seeds, bands: least to largest");
+  CHECK(plot.about == charts[1].caption);
+}
+
+TEST_CASE("report charts: captions name the data and the seeds") {
+  std::vector<Run> runs = two_groups();
+  runs[0].data = "built-in digits, train, seed 1";
+  runs[1].settings["data.source"] = runs[2].settings["data.source"] = "/data/mnist/";
+  runs[2].settings["train.seed"] = "10";
+  const std::string caption = charts_of(sections_of(runs)[0], kAccuracy)[1].caption;
+  CHECK(caption.starts_with("Validation error of mlp on built-in digits, mnist; "));
+  CHECK(caption.find("(seeds 1, 2, 10)") != std::string::npos);
+  runs = {made_run("a", {{"train.seed", "3"}}, {40, 20})};
+  CHECK(charts_of(sections_of(runs)[0], kError)[1].caption ==
+        "Validation error of mlp on built-in data; 1 run (seed 3)");
 }
 
 TEST_CASE("report charts: a logarithmic axis where less is better over more than a decade") {
@@ -67,7 +84,7 @@ TEST_CASE("report charts: along steps while a run has no epoch after it") {
   std::vector<Run> runs = two_groups();
   runs[2].epochs.clear();
   const auto charts = charts_of(sections_of(runs)[0], kError);
-  CHECK(called(charts, "valid-error").plot.x_label == "step");
+  CHECK(called(charts, "valid-error").plot.x_label == "update");
   CHECK(called(charts, "valid-error").plot.series[0].x == std::vector<double>{10, 20});
 }
 
@@ -76,7 +93,7 @@ TEST_CASE("report charts: the axis may be asked for, and be logarithmic") {
   const auto chart = [&](const ChartOptions& options) {
     return called(charts_of(sections_of(runs)[0], kError, options), "valid-error").plot;
   };
-  CHECK(chart({.axis = ChartAxis::kUpdates}).x_label == "step");
+  CHECK(chart({.axis = ChartAxis::kUpdates}).x_label == "update");
   CHECK(chart({.axis = ChartAxis::kUpdates}).series[0].x == std::vector<double>{10, 20});
   CHECK_FALSE(chart({.axis = ChartAxis::kUpdates}).log_x);
   CHECK(chart({.axis = ChartAxis::kEpochs, .log_x = true}).x_label == "epoch");
@@ -131,7 +148,7 @@ TEST_CASE("report charts: a group has its style also where another has nothing t
   const io::Plot& plot = called(charts, "test-error").plot;
   REQUIRE(plot.series.size() == 1);
   CHECK(plot.series[0].name == "layernorm");
-  CHECK(called(charts, "test-error").caption.ends_with("; of layernorm alone"));
+  CHECK(called(charts, "test-error").caption.ends_with("; only layernorm has it"));
   CHECK(plot.series[0].style == style_of_norm("layernorm"));
   CHECK(called(charts, "valid-error").plot.series[1].style == style_of_norm("layernorm"));
 }

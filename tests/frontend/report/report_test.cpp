@@ -47,6 +47,27 @@ TEST_CASE("report: tables of groups, settings and runs") {
   CHECK(rows[3][7] == "30.00");
 }
 
+TEST_CASE("report: a number of one run has the standard error of its test rows") {
+  std::vector<Run> runs{made_run("a", {{"model.norm", "none"}}, {40, 20}),
+                        made_run("b", {{"model.norm", "layernorm"}}, {30, 0})};
+  for (Run& run : runs) run.counted["last"] = {{"error", 250}};
+  const auto reports = make_report(runs, error_facts);
+  // sqrt(0.2 0.8 / 250) = 0.0253; of none of 250 the limit is 1 - 0.05^(1/250) = 1.19 %.
+  const Rows rows = result_rows(reports[0]);
+  CHECK(rows[1][2] == "20.00 (s.e. 2.53)");
+  CHECK(rows[2][2] == "0.00 (below 1.19)");
+  CHECK(rows[1][3] == "20.00");  // the validation's are not known
+  CHECK(rows[1][4] == "0.5000");
+  CHECK(run_rows(reports[0])[1][6] == "20.00 (s.e. 2.53)");
+  runs[1].test["last"] = {{"error", 100}};
+  CHECK(result_rows(make_report(runs, error_facts)[0])[2][2] == "100.00 (above 98.81)");
+  CHECK(report_json(reports)[0]["groups"][0]["runs"][0]["counted"]["test.error.last"] == 250);
+  // Several seeds have a deviation.
+  runs = three_runs();
+  for (Run& run : runs) run.counted["last"] = {{"error", 250}};
+  CHECK(result_rows(make_report(runs, error_facts)[0])[1][2] == "15.00 +- 7.07");
+}
+
 TEST_CASE("report: as JSON") {
   const std::vector<Run> runs = three_runs();
   const auto json = report_json(make_report(runs, error_facts));

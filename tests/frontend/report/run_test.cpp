@@ -11,7 +11,8 @@ namespace {
 
 const std::string kFinished =
     R"({"outcome": "finished", "data": "RT train, a\u0007", "steps": 20,
-"test": {"loss": 1, "error": 9, "rows": 60}, "best_test": {"loss": null, "error": 8, "rows": 60},
+"test": {"loss": 1, "error": 9, "rows": 60, "items": 70, "counted": {"error": 65}},
+"best_test": {"loss": null, "error": 8, "rows": 60},
 "total_seconds": 7.5, "items_per_second": 100})";
 
 Run read(const RunFiles& files) {
@@ -36,6 +37,8 @@ TEST_CASE("report run: settings, facts, curves and result") {
   CHECK(run.seconds == 7.5);
   CHECK(run.items_per_second == 100);
   CHECK(run.test.at("last") == Values{{"loss", 1}, {"error", 9}});
+  CHECK(run.counted.at("last") == Values{{"error", 65}});
+  CHECK_FALSE(run.counted.contains("best"));
   CHECK(run.test.at("best") == Values{{"error", 8}});  // JSON has null for what is not finite
   const Curve* error = find_curve(run, "valid", "error");
   REQUIRE(error != nullptr);
@@ -44,6 +47,20 @@ TEST_CASE("report run: settings, facts, curves and result") {
   CHECK(find_curve(run, "step", "lr")->value == std::vector<double>{0.001});
   CHECK(find_curve(run, "step", "seconds") == nullptr);
   CHECK(find_curve(run, "test", "error") == nullptr);
+}
+
+TEST_CASE("report run: data have a short name") {
+  RunFiles files;
+  CHECK(data_name(read(files)) == "built-in data");
+  files.result = kFinished;
+  CHECK(data_name(read(files)) == "RT train");
+  Run run = read(files);
+  for (const char* folder : {"/data/mnist", "/data/mnist/", "mnist"}) {
+    run.settings["data.source"] = folder;
+    CHECK(data_name(run) == "mnist");
+  }
+  run.settings["data.source"] = "builtin";
+  CHECK(data_name(run) == "RT train");
 }
 
 TEST_CASE("report run: one that goes on tells how far it got; a torn line is passed over") {

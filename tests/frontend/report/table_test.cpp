@@ -100,5 +100,32 @@ TEST_CASE("report page: no column is cut off, whatever its heading, and no comma
   CHECK(html.find("pre { white-space: pre-wrap;") != std::string::npos);
 }
 
+TEST_CASE("report page: a table of many columns becomes several that begin alike") {
+  for (const std::size_t columns : {1, 2, 10, 11, 19, 20, 40}) {
+    CAPTURE(columns);
+    Rows rows{{}, {}};
+    for (std::size_t i = 0; i < columns; ++i) {
+      rows[0].push_back(fmt::format("h{}!", i));
+      rows[1].push_back(fmt::format("c{}!", i));
+    }
+    Page page("many");
+    page.table(rows);
+    const std::string html = page.take();
+    CHECK(test::well_formed(html));
+    const std::size_t tables = test::texts_of(html, "table").size();
+    CHECK(tables == (columns <= 10 ? 1 : (columns + 7) / 9));
+    for (const std::string& name : {std::string("h"), std::string("c")}) {
+      for (std::size_t i = 0; i < columns; ++i) {
+        std::size_t found = 0;
+        const std::string cell = fmt::format(">{}{}!<", name, i);
+        for (std::size_t at = html.find(cell); at != html.npos; at = html.find(cell, at + 1)) {
+          ++found;
+        }
+        CHECK(found == (i == 0 ? tables : 1));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace keel::report

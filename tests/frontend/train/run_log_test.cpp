@@ -209,36 +209,89 @@ TEST_CASE("run log: events hold settings, what the run came to, and its end") {
   CHECK(io::read_metrics(folder.metrics()).empty());
 }
 
-TEST_CASE("run log: plots are drawn along steps where a split is measured within an epoch") {
+// The places of the dots of a plot along its axis of x, as shares of the axis from its first point
+// to its last, in the order in which they are drawn.
+std::vector<double> places_of_dots(const std::string& svg) {
+  constexpr double kLeft = 76, kRight = 676;
+  std::vector<double> places;
+  for (std::size_t at = svg.find("<path d=\"M"); at != svg.npos;
+       at = svg.find("<path d=\"M", at + 1)) {
+    const std::string path = svg.substr(at, svg.find('>', at) - at);
+    if (path.find("stroke-linecap") == path.npos) continue;
+    places.push_back((std::stod(path.substr(10)) - kLeft) / (kRight - kLeft));
+  }
+  return places;
+}
+
+TEST_CASE("run log: a validation within an epoch is drawn where it was taken") {
+  const test::TempDir temp;
+  const RunFolder folder{temp.path()};
+  RunLog log(folder, std::nullopt);
+  log.evaluation(4, 0, "valid", kEvaluation);
+  log.epoch(10, 1, 1.25);
+  log.evaluation(15, 1, "valid", kEvaluation);
+  log.epoch(20, 2, 1.2);
+  // A longer epoch, and one that is still going on: the last one's length serves for it.
+  log.evaluation(30, 2, "valid", kEvaluation);
+  log.epoch(60, 3, 1.1);
+  log.evaluation(80, 3, "valid", kEvaluation);
+  log.plot({"mlp", ""}, kMetrics);
+  const std::string error = test::read_bytes(folder.plot("error"));
+  CHECK(error.find(">epoch<") != std::string::npos);
+  // After 0.4, 1.5, 2.25 and 3.5 epochs.
+  const std::vector<double> expected{0, 1.1 / 3.1, 1.85 / 3.1, 1}, places = places_of_dots(error);
+  REQUIRE(places.size() == expected.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    CHECK(places[i] == doctest::Approx(expected[i]).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("run log: plots are drawn along updates while no epoch has ended") {
+  const test::TempDir temp;
+  const RunFolder folder{temp.path()};
+  RunLog log(folder, std::nullopt);
+  for (const std::int64_t step : {2, 3, 6}) log.evaluation(step, 0, "valid", kEvaluation);
+  log.plot({"mlp", ""}, kMetrics);
+  const std::string error = test::read_bytes(folder.plot("error"));
+  CHECK(error.find(">update<") != std::string::npos);
+  const std::vector<double> places = places_of_dots(error);
+  REQUIRE(places.size() == 3);
+  CHECK(places[1] == doctest::Approx(0.25));
+}
+
+TEST_CASE("run log: a plot says what is drawn, of which training and data") {
   const test::TempDir temp;
   const RunFolder folder{temp.path()};
   RunLog log(folder, std::nullopt);
   write_two_epochs(log);
-  log.plot("at the ends of epochs", kMetrics);
-  CHECK(test::read_bytes(folder.plot("error")).find(">epoch<") != std::string::npos);
-  log.evaluation(24, 2, "valid", kEvaluation);
-  log.plot("within one, too", kMetrics);
-  CHECK(test::read_bytes(folder.plot("error")).find(">step<") != std::string::npos);
-  // The training loss is that of whole epochs, but shares the axis.
-  CHECK(test::read_bytes(folder.plot("loss")).find(">step<") != std::string::npos);
+  log.plot({"mlp with layernorm on digits", "8 rows, seed 3."}, kMetrics);
+  const std::string error = test::read_bytes(folder.plot("error")),
+                    loss = test::read_bytes(folder.plot("loss"));
+  CHECK(error.find(">Validation error of mlp with layernorm on digits<") != std::string::npos);
+  CHECK(error.find(">8 rows, seed 3.<") != std::string::npos);
+  CHECK(error.find(">error, %<") != std::string::npos);
+  CHECK(error.find(">0<") != std::string::npos);  // an error is drawn from 0 on
+  // A line that stands alone is not dashed; its axis tells what two lines share.
+  CHECK(error.find("stroke-dasharray=\"none\"") != std::string::npos);
+  CHECK(loss.find(">Loss of mlp with layernorm on digits<") != std::string::npos);
+  CHECK(loss.find(">8 rows, seed 3.<") != std::string::npos);
 }
 
 TEST_CASE("run log: draws a curve for each split") {
   const test::TempDir temp;
   const RunFolder folder{temp.path()};
   RunLog log(folder, std::nullopt);
-  log.plot("nothing yet", kMetrics);
+  log.plot({"mlp", ""}, kMetrics);
   write_two_epochs(log);
   log.evaluation(20, 2, "test", kEvaluation);
-  log.plot("two epochs", kMetrics);
+  log.plot({"mlp", ""}, kMetrics);
   const std::string loss = test::read_bytes(folder.plot("loss")),
                     error = test::read_bytes(folder.plot("error"));
-  CHECK(loss.find("two epochs") != std::string::npos);
-  CHECK(loss.find(">train<") != std::string::npos);
-  CHECK(loss.find(">valid<") != std::string::npos);
-  CHECK(error.find(">valid<") != std::string::npos);
+  CHECK(loss.find(">training<") != std::string::npos);
+  CHECK(loss.find(">validation<") != std::string::npos);
+  CHECK(error.find(">validation<") != std::string::npos);
   CHECK(error.find(">test<") != std::string::npos);
-  CHECK(error.find(">train<") == std::string::npos);
+  CHECK(error.find(">training<") == std::string::npos);
 }
 
 TEST_CASE("run log: lines that another program changed are no points of a curve") {
@@ -252,9 +305,9 @@ TEST_CASE("run log: lines that another program changed are no points of a curve"
 )");
   RunLog log(folder, 1);
   write_two_epochs(log);
-  log.plot("mended", kMetrics);
+  log.plot({"mlp", ""}, kMetrics);
   const std::string loss = test::read_bytes(folder.plot("loss"));
-  CHECK(loss.find(">valid<") != std::string::npos);
+  CHECK(loss.find(">validation<") != std::string::npos);
   CHECK(loss.find("spam") == std::string::npos);
 }
 

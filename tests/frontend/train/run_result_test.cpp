@@ -28,6 +28,7 @@ TEST_CASE("run result: what a finished run came to") {
   CHECK(json.at("steps") == 16);
   CHECK(json.at("test").at("error") == summary.test.at("error"));
   CHECK(json.at("best_test").at("loss") == summary.best_test->loss);
+  CHECK(json.at("test").at("counted").at("error") == summary.test.rows);
   CHECK(json.at("total_seconds") == summary.total_seconds);
   CHECK(summary.total_seconds >= summary.seconds);
 }
