@@ -9,6 +9,8 @@
 
 #include "backends/backends.h"
 #include "frontend/io/atomic_file.h"
+#include "frontend/io/pdf.h"
+#include "frontend/io/plot_text.h"
 #include "frontend/report/table.h"
 #include "program/common.h"
 #include "program/outputs.h"
@@ -43,6 +45,8 @@ Json to_json(const study::Study& study, const study::Result& result) {
   for (const study::Check& c : result.checks) {
     checks.push_back({{"claim", c.claim}, {"measured", c.measured}, {"bound", c.bound}});
     checks.back()["holds"] = c.judged ? Json(c.holds) : Json(nullptr);
+    checks.back()["seeds"] = c.seeds;
+    checks.back()["standing"] = choice_text(study::standing_of(c, study.exact));
   }
   return {{"study", study.name},
           {"source", study.source},
@@ -76,7 +80,9 @@ std::string text(const study::Study& study, const study::Result& result) {
   for (const study::Check& c : result.checks) {
     rows.push_back({mark_of(c), c.claim, fmt::format("{:.4g}", c.measured), c.bound});
   }
-  return out + "\n" + table_text(rows) + "\n" + study::paragraph_of(study, result) + "\n";
+  constexpr std::size_t kColumns = 100;
+  return fmt::format("{}\n{}\n{}\n", out, table_text(rows),
+                     fmt::join(io::wrapped(study::paragraph_of(study, result), kColumns), "\n"));
 }
 
 // A default that an exact study does not follow must be a backend all the same.
@@ -140,7 +146,7 @@ study::Options options_of(const StudyArgs& args, Backend& backend) {
 
 // STUDY-1.csv, ... of the tables, and the plots by their names.
 void write_files(const study::Study& chosen, const study::Result& result,
-                 const std::filesystem::path& folder) {
+                 const std::filesystem::path& folder, bool with_pdf) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   check(!error, ErrorKind::kIo, "{}: {}", folder.string(), error.message());
@@ -154,6 +160,7 @@ void write_files(const study::Study& chosen, const study::Result& result,
     const std::string path = folder / (drawing.name + ".svg");
     expect_apart({{"--output", path}});
     io::write_plot(path, drawing.plot);
+    if (with_pdf) io::write_pdf_of(path);
   }
 }
 
@@ -164,9 +171,10 @@ int run_study(const StudyArgs& args) {
   check(args.seeds >= 0, ErrorKind::kUsage, "--seeds: expected 0 or more, got {}", args.seeds);
   check(args.steps >= 0, ErrorKind::kUsage, "--steps: expected 0 or more, got {}", args.steps);
   check_task_options(chosen, args);
+  if (args.pdf) io::expect_pdf_converter();
   const auto backend = choose_backend(chosen, args);
   const study::Result result = chosen.run(options_of(args, *backend));
-  if (!args.output.empty()) write_files(chosen, result, args.output);
+  if (!args.output.empty()) write_files(chosen, result, args.output, args.pdf);
   if (args.run.json) {
     print_json(to_json(chosen, result));
   } else {

@@ -108,12 +108,14 @@ void add_landscape_checks(const Options& options, const Landscapes& of, Result& 
 }
 
 Drawing landscape_drawing(const Landscapes& of) {
-  Drawing drawing{"loss-band",
-                  {.title = "loss along the gradient",
-                   .x_label = "updates",
-                   .y_label = "largest and least loss",
-                   .log_y = true,
-                   .series = {}}};
+  Drawing drawing{
+      "loss-band",
+      {.title = "loss before a step (line), and its range along the gradient from half the "
+                "rate to four times it (band), first seed",
+       .x_label = "updates",
+       .y_label = "loss",
+       .log_y = true,
+       .series = {}}};
   for (const auto& [norm, seeds] : of) {
     io::PlotSeries& series = drawing.plot.series.emplace_back();
     series.name = norm;
@@ -156,6 +158,7 @@ Result landscape(const Options& options) {
   Result result;
   result.tables = {std::move(medians), std::move(all)};
   result.drawings = {landscape_drawing(of)};
+  result.seeds = std::size_t(seeds);
   add_landscape_checks(options, of, result);
   return result;
 }

@@ -66,6 +66,7 @@ Result mini_batchsize(const Options& options) {
   }
   Result result;
   result.tables.push_back(std::move(table));
+  result.seeds = std::size_t(seeds);
   judge_batch_losses({.large_batchnorm = all[{128, "batchnorm"}].loss,
                       .large_layernorm = all[{128, "layernorm"}].loss,
                       .small_none = all[{4, "none"}].loss,

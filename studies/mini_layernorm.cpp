@@ -83,6 +83,7 @@ Result mini_layernorm(const Options& options) {
   result.tables = {pre_table(pre), post_table(train_all(options, normed(), 1, true))};
   ValuesByNorm losses;
   for (const auto& [norm, runs] : pre) losses[norm] = runs.loss;
+  result.seeds = std::size_t(seeds);
   judge_detached(losses, result);
   return result;
 }

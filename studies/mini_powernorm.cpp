@@ -125,6 +125,7 @@ Result mini_powernorm(const Options& options) {
     numbers.loss[label] = runs.loss;
     numbers.accuracy[label] = runs.accuracy;
   }
+  result.seeds = std::size_t(seeds);
   judge_sentences(numbers, result);
   return result;
 }

@@ -13,29 +13,47 @@
 namespace keel::study {
 
 void Result::at_most(std::string claim, double measured, double bound) {
-  checks.push_back({std::move(claim), fmt::format("<= {:g}", bound), measured, measured <= bound});
+  checks.push_back({.claim = std::move(claim),
+                    .bound = fmt::format("<= {:g}", bound),
+                    .measured = measured,
+                    .holds = measured <= bound,
+                    .seeds = seeds});
 }
 
 void Result::above(std::string claim, double measured, double bound) {
-  checks.push_back({std::move(claim), fmt::format("> {:g}", bound), measured, measured > bound});
+  checks.push_back({.claim = std::move(claim),
+                    .bound = fmt::format("> {:g}", bound),
+                    .measured = measured,
+                    .holds = measured > bound,
+                    .seeds = seeds});
 }
 
 void Result::near(std::string claim, double measured, double expected, double tolerance) {
-  checks.push_back({std::move(claim), fmt::format("{:g} +- {:g}", expected, tolerance), measured,
-                    std::abs(measured - expected) <= tolerance});
+  checks.push_back({.claim = std::move(claim),
+                    .bound = fmt::format("{:g} +- {:g}", expected, tolerance),
+                    .measured = measured,
+                    .holds = std::abs(measured - expected) <= tolerance,
+                    .seeds = seeds});
 }
 
 void Result::not_judged(std::string claim, double measured, std::string needs) {
-  checks.push_back({std::move(claim), std::move(needs), measured, false, false});
+  checks.push_back({.claim = std::move(claim),
+                    .bound = std::move(needs),
+                    .measured = measured,
+                    .judged = false,
+                    .seeds = seeds});
 }
 
 void Result::above_zero_over_seeds(std::string claim, std::span<const double> values) {
   const double mean = mean_of(values);
   if (values.size() < 3) return not_judged(std::move(claim), mean, "needs 3 seeds");
   const double least = mean_at_least(values);
-  checks.push_back({std::move(claim),
-                    fmt::format("> 0; of {} seeds at least {:.3g}", values.size(), least), mean,
-                    least > 0});
+  checks.push_back({.claim = std::move(claim),
+                    .bound = fmt::format("> 0; of {} seeds at least {:.3g}", values.size(), least),
+                    .measured = mean,
+                    .holds = least > 0,
+                    .seeds = values.size(),
+                    .is_tested = true});
 }
 
 void Result::not_below_zero_over_seeds(std::string claim, std::span<const double> values) {
@@ -44,15 +62,24 @@ void Result::not_below_zero_over_seeds(std::string claim, std::span<const double
   std::vector<double> negative;
   for (const double value : values) negative.push_back(-value);
   const double most = -mean_at_least(negative);
-  checks.push_back({std::move(claim),
-                    fmt::format("not below 0; of {} seeds at most {:.3g}", values.size(), most),
-                    mean, most >= 0});
+  checks.push_back(
+      {.claim = std::move(claim),
+       .bound = fmt::format("not below 0; of {} seeds at most {:.3g}", values.size(), most),
+       .measured = mean,
+       .holds = most >= 0,
+       .seeds = values.size(),
+       .is_tested = true});
 }
 
 void Result::above_on_average(std::string claim, std::span<const double> values, double bound,
                               int needed) {
   const double mean = std::reduce(values.begin(), values.end()) / double(values.size());
-  if (std::ssize(values) >= needed) return above(std::move(claim), mean, bound);
+  if (std::ssize(values) >= needed) {
+    above(std::move(claim), mean, bound);
+    checks.back().seeds = values.size();
+    checks.back().is_mean = true;
+    return;
+  }
   not_judged(std::move(claim), mean, fmt::format("needs {} seeds", needed));
 }
 
@@ -111,16 +138,74 @@ std::span<const Study> studies() {
   return list;
 }
 
-std::string paragraph_of(const Study& study, const Result& result) {
-  std::string held, failed, open;
-  for (const Check& c : result.checks) {
-    std::string& list = !c.judged ? open : c.holds ? held : failed;
-    list += fmt::format("{}{} ({:.3g})", list.empty() ? "" : "; ", c.claim, c.measured);
+Standing standing_of(const Check& check, bool is_exact) {
+  constexpr std::size_t kNeeded = 3;
+  if (!check.judged) return Standing::kOpen;
+  if (!is_exact && (check.seeds < kNeeded || check.is_mean)) {
+    return check.holds ? Standing::kSuggested : Standing::kDoubted;
   }
+  if (check.holds) return Standing::kHolds;
+  return check.is_tested ? Standing::kNotShown : Standing::kFails;
+}
+
+namespace {
+
+// "a (0.12); b (3); and 4 more" of the claims with a standing; "" where there are none.
+std::string claims_text(const Study& study, const Result& result, Standing standing) {
+  constexpr int kMost = 3;
+  std::string text;
+  int count = 0;
+  for (const Check& c : result.checks) {
+    if (standing_of(c, study.exact) != standing || ++count > kMost) continue;
+    text += fmt::format("{}{} ({:.3g})", count > 1 ? "; " : "", c.claim, c.measured);
+  }
+  if (count > kMost) text += fmt::format("; and {} more", count - kMost);
+  return text;
+}
+
+std::ptrdiff_t count_of(const Study& study, const Result& result, Standing standing) {
+  return std::ranges::count_if(
+      result.checks, [&](const Check& c) { return standing_of(c, study.exact) == standing; });
+}
+
+std::string claims(std::ptrdiff_t count) {
+  return fmt::format("{} claim{}", count, count == 1 ? "" : "s");
+}
+
+// The sentence on claims that hold; "" where there are none.
+std::string held_text(const Study& study, const Result& result) {
+  const std::ptrdiff_t held = count_of(study, result, Standing::kHolds);
+  if (held == 0) return "";
+  return fmt::format(" {} hold{} {}.", claims(held), held == 1 ? "s" : "",
+                     study.exact ? "to rounding" : "over three seeds or more");
+}
+
+std::string suggested_text(const Study& study, const Result& result) {
+  const std::ptrdiff_t suggested = count_of(study, result, Standing::kSuggested);
+  if (suggested == 0) return "";
+  const bool is_one_seed = std::ranges::all_of(result.checks, [&](const Check& c) {
+    return standing_of(c, study.exact) != Standing::kSuggested || c.seeds == 1;
+  });
+  return fmt::format(" {} that {} hold{}; a verdict takes three seeds and a test.",
+                     is_one_seed ? "One seed suggests" : "The numbers suggest", claims(suggested),
+                     suggested == 1 ? "s" : "");
+}
+
+}  // namespace
+
+std::string paragraph_of(const Study& study, const Result& result) {
   std::string text = fmt::format("{}, on {}.", study.source, study.about);
-  if (!held.empty()) text += fmt::format(" Held here: {}.", held);
-  if (!failed.empty()) text += fmt::format(" Not held here: {}.", failed);
-  if (!open.empty()) text += fmt::format(" Measured and not judged: {}.", open);
+  text += held_text(study, result) + suggested_text(study, result);
+  for (const auto& [standing, words] : {std::pair{Standing::kFails, "Not held"},
+                                        {Standing::kNotShown, "Not shown by the t test"},
+                                        {Standing::kDoubted, "Not seen"}}) {
+    const std::string failed = claims_text(study, result, standing);
+    if (!failed.empty()) text += fmt::format(" {}: {}.", words, failed);
+  }
+  const std::ptrdiff_t open = count_of(study, result, Standing::kOpen);
+  if (open > 0)
+    text +=
+        fmt::format(" {} measured and not judged.", claims(open) + (open == 1 ? " was" : " were"));
   return text;
 }
 

@@ -2,13 +2,16 @@
 // says for every claim whether it held.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "frontend/io/plot.h"
+#include "src/core/choice.h"
 #include "src/runtime/backend.h"
 
 namespace keel::study {
@@ -45,7 +48,19 @@ struct Check {
   double measured = 0;
   bool holds = false;
   bool judged = true;
+  std::size_t seeds = 1;   // that it rests on: the measured value is the worst of them, or tested
+  bool is_tested = false;  // by a t test over the seeds
+  bool is_mean = false;    // the measured value is their mean, and no test says how sure it is
 };
+
+// What a check says of its claim. docs/results.md asks for three seeds, and for a test or a bound
+// that holds in each of them.
+enum class Standing { kHolds, kFails, kNotShown, kSuggested, kDoubted, kOpen };
+constexpr auto choice_words(Standing) {
+  return std::to_array<std::string_view>({"Held here", "Not held here", "Not shown by the test",
+                                          "Suggested, which three seeds could confirm",
+                                          "Not suggested", "Not judged"});
+}
 
 // A plot, and what its file is called.
 struct Drawing {
@@ -57,6 +72,7 @@ struct Result {
   std::vector<Table> tables;
   std::vector<Check> checks;
   std::vector<Drawing> drawings = {};
+  std::size_t seeds = 1;  // that the checks rest on that are added from now on
 
   // Adds measured <= bound, measured > bound or |measured - expected| <= tolerance as a check; NaN
   // never holds.
@@ -89,8 +105,11 @@ struct Study {
 
 std::span<const Study> studies();
 
-// The source, its subject, and the claims that were seen to hold, to fail or neither, with their
-// numbers, as a paragraph.
+// `is_exact`: of a Study that is exact, which one seed shows.
+Standing standing_of(const Check& check, bool is_exact);
+
+// The source, its subject, how many claims were seen to hold, by what evidence, and those that were
+// not, as a short paragraph.
 std::string paragraph_of(const Study& study, const Result& result);
 
 // Throws Error{kUsage} for an unknown name, with the nearest known one.

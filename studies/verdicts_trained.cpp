@@ -240,6 +240,7 @@ void judge_sentences(const SentenceNumbers& of, Result& result) {
     result.above(fmt::format("loss({}) - loss({})", norm, scaled),
                  least_gap(of.loss.at(norm), loss), 0.3);
   }
+  result.seeds = 1;  // the distances are those of the first seed
   result.above("p99 / median of the distances of var, uneven scale",
                of.uneven.p99 / of.uneven.median, 5);
   result.at_most("p99 / median of the distances of var, one scale", of.even.p99 / of.even.median,
