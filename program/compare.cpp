@@ -17,8 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShown = 12;  // nodes, unless all are ranked
-
 struct Compared {
   ComparedBackends backends;
   ComparedSubjects subjects;
@@ -96,70 +94,6 @@ void run_all(const CompareArgs& args, Compared& compared) {
   }
 }
 
-// Names of backends, which may be those of files, and of arrays come from outside.
-std::string shown_line(const std::string& text) { return keel::shown(text) + "\n"; }
-
-std::string first_text(const compare::NodeReport& r, const std::string& command) {
-  const compare::Element& w = r.errors.worst;
-  std::string values;
-  for (const auto& [backend, value] : r.values) {
-    values += fmt::format(", {} has {:.9g}", backend, value);
-  }
-  return shown_line(fmt::format(
-             "first: {} ({}, {}) on {} in step {}: output {} at {}: expected {:.9g}, got {:.9g}{}; "
-             "off by {:.3g}, rounding explains {:.3g}",
-             r.path, r.op, r.phase, r.backend, r.step, w.port, r.place, w.expected, w.got,
-             r.values.size() > 1 ? values : "", std::abs(w.got - w.expected), w.bound)) +
-         shown_line("alone: " + command);
-}
-
-std::string nearest_text(const compare::Comparison& c) {
-  if (c.nearest.empty()) return "";
-  std::string text = "nearest to float64, in nodes:";
-  for (const auto& [backend, count] : c.nearest) text += fmt::format(" {} {}", backend, count);
-  return shown_line(text);
-}
-
-// Every node that was not judged or is suspect, by name: the table below may be cut.
-std::string not_ok_text(const compare::Comparison& c) {
-  std::string text;
-  for (const compare::NodeSummary& s : c.nodes) {
-    const compare::Verdict verdict = s.verdict();
-    const bool is_named =
-        verdict == compare::Verdict::kUnjudged || verdict == compare::Verdict::kSuspect;
-    if (!is_named) continue;
-    text += shown_line(fmt::format("{}: {} on {}: {}",
-                                   verdict == compare::Verdict::kSuspect ? "suspect" : "not judged",
-                                   s.worst.path, s.worst.backend, compare::reservation(s)));
-  }
-  return text;
-}
-
-std::string full_text(const compare::Comparison& c, const CompareArgs& args,
-                      const std::string& subject) {
-  std::vector<std::vector<std::string>> rows{compare::summary_heading()};
-  const std::vector<const compare::NodeSummary*> ranked = c.ranked();
-  const std::size_t shown = args.rank ? ranked.size() : std::min(kShown, ranked.size());
-  for (std::size_t i = 0; i < shown; ++i) rows.push_back(compare::summary_row(*ranked[i]));
-  std::string text = shown_line(fmt::format("{}: {}", c.subject, compare::counts_text(c)));
-  if (c.first) text += first_text(*c.first, reproducing_command(args, subject, c.first->path));
-  if (!args.rank) text += not_ok_text(c);
-  text += nearest_text(c) + table_text(rows);
-  if (shown < ranked.size()) {
-    text += fmt::format("and {} more, nearer to the judge (--rank)\n", ranked.size() - shown);
-  }
-  return text;
-}
-
-// A line a subject, those that differ in full.
-std::string brief_text(const compare::Comparison& c, const CompareArgs& args,
-                       const std::string& subject) {
-  if (!c.agrees()) return full_text(c, args, subject);
-  const double worst = c.nodes.empty() ? 0 : c.ranked()[0]->worst.errors.of_bound;
-  return shown_line(fmt::format("ok  {}: {}; at most {:.2f} of what rounding explains", c.subject,
-                                compare::counts_text(c), worst));
-}
-
 void show(const CompareArgs& args, const Compared& compared) {
   std::vector<std::string> descriptions;
   for (const auto& backend : compared.backends.others) {
@@ -174,15 +108,12 @@ void show(const CompareArgs& args, const Compared& compared) {
                        {"backends", descriptions},
                        {"mode", args.mode},
                        {"agrees", agreement(compared.agree(), compared.complete())},
+                       {"verdict", compare::verdict_text(compared.results)},
                        {"subjects", subjects}});
   }
   std::string text;
-  for (const std::string& description : descriptions) text += shown_line(description);
-  for (std::size_t i = 0; i < compared.results.size(); ++i) {
-    const auto of = args.all_ops ? brief_text : full_text;
-    text += of(compared.results[i], args, compared.subjects.arguments[i]);
-  }
-  print(text);
+  for (const std::string& description : descriptions) text += keel::shown(description) + "\n";
+  print(text + comparison_text(args, compared.results, compared.subjects.arguments));
 }
 
 // What every array of a step is called, its type, and what it is made of.

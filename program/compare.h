@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,12 @@ int run_compare_training(const CompareArgs& args);
 // The command that compares one node of a subject alone, in the way of this command.
 std::string reproducing_command(const CompareArgs& args, const std::string& subject,
                                 const std::string& path);
+
+// The results in words: the nodes that decide, those of the subject's own norm or op before others,
+// and a last sentence with the verdict. `arguments` name each subject on the command line.
+std::string comparison_text(const CompareArgs& args,
+                            std::span<const compare::Comparison> comparisons,
+                            std::span<const std::string> arguments);
 
 // true, false, or null if nothing was found but not everything was judged.
 nlohmann::ordered_json agreement(bool agrees, bool complete);

@@ -50,7 +50,7 @@ Json to_json(const compare::NodeReport& r, const std::string& command) {
   json["of_bound"] = number(r.errors.of_bound);
   json["of_usual"] = number(r.errors.of_usual);
   json["scale"] = number(r.errors.scale);
-  json["power"] = number(r.errors.power);
+  json["sensitivity"] = number(r.errors.sensitivity);
   json["elements_unjudged"] = r.errors.unjudged;
   json["worst"] = {{"output", w.port},     {"element", w.index},
                    {"place", r.place},     {"expected", number(w.expected)},
@@ -71,10 +71,11 @@ Json to_json(const compare::Comparison& c, const CompareArgs& args, const std::s
   }
   Json json{{"subject", c.subject},
             {"agrees", agreement(c.agrees(), c.complete())},
+            {"verdict", compare::verdict_text({&c, 1})},
             {"diverged", c.diverged()},
             {"suspect", c.count(compare::Verdict::kSuspect)},
             {"unjudged", c.count(compare::Verdict::kUnjudged)},
-            {"blind", c.count(compare::Verdict::kBlind)},
+            {"insensitive", c.count(compare::Verdict::kInsensitive)},
             {"refused", c.refused()}};
   json["first"] = c.first ? Json(c.first->path) : Json(nullptr);
   json["nearest"] = c.nearest;

@@ -7,7 +7,7 @@ namespace keel::cli {
 namespace {
 
 constexpr const char* kCompareFooter = R"(every node that runs is given the same inputs on each
-backend (--mode isolated), or what its own backend has made of them (chained), and held to the
+backend (--mode isolated), or the results of its own backend (chained), and compared with the
 float64 reference within what rounding may add (docs/numerics.md). Exit code 1: something is
 further off
 
@@ -44,9 +44,9 @@ void add_choices_of_run(CLI::App& app, RunArgs& args) {
 }
 
 void add_outputs(CLI::App& app, CompareArgs& args) {
-  app.add_flag("--rank", args.rank, "all nodes, those nearest to their bounds first");
+  app.add_flag("--rank", args.rank, "all nodes and columns, those nearest to their bounds first");
   app.add_flag("--strict", args.strict,
-               "exit code 1 as well where a node was not judged, was refused, or is suspect");
+               "exit code 1 also where a node was not compared, was refused, or is suspect");
   app.add_option("--junit", args.junit, "a file for the verdicts as JUnit XML");
   app.add_option("--html", args.html,
                  "a file for a page with the errors of all nodes as a picture");
@@ -54,7 +54,7 @@ void add_outputs(CLI::App& app, CompareArgs& args) {
       "--record", args.record, "a folder for a trace of this walk; goes on with one begun there");
   app.add_option("--against", args.against,
                  "a trace, recorded here or elsewhere, or an .npz with another program's arrays, "
-                 "by node: they are judged with these")
+                 "by node: they are compared, too")
       ->excludes(record);
   app.add_option("--export", args.start,
                  "an .npz file for weights, states, constants and inputs of the first step");
@@ -66,7 +66,7 @@ void add_outputs(CLI::App& app, CompareArgs& args) {
 }  // namespace
 
 void add_compare(Command command) {
-  CLI::App* app = command.app.add_subcommand("compare", "backends held together, node by node");
+  CLI::App* app = command.app.add_subcommand("compare", "compare backends node by node");
   auto args = std::make_shared<CompareArgs>();
   app->add_option("subject", args->subject, "a model, or: op NAME, norm VARIANT")->expected(0, 2);
   app->add_flag("--all-ops", args->all_ops, "every op and every norm");
@@ -74,7 +74,8 @@ void add_compare(Command command) {
                   "of an op small or large, of a norm such as tokens or 'hard rows'; default: all, "
                   "but small for a trace or an --export of an op");
   app->add_option("--backends", args->backends,
-                  "separated by commas, besides reference, which judges; default: all there are")
+                  "separated by commas, besides reference, which all are compared with; default: "
+                  "all there are")
       ->delimiter(',');
   add_choice(*app, "--mode", args->mode, {"isolated", "chained"}, "what a node is fed with");
   app->add_option("--node-steps", args->node_steps, "how many steps to walk through")
@@ -83,8 +84,10 @@ void add_compare(Command command) {
   CLI::Option* steps =
       app->add_option("--steps", args->steps, "follow so many steps of training, and no nodes")
           ->check(CLI::Range(1, 1000000));
-  app->add_option("--perturb", args->perturb,
-                  "1ulp, with --steps: what so small a change of the first weights grows to")
+  app->add_option(
+         "--perturb", args->perturb,
+         "1ulp, with --steps: twins with weights so far apart, and a verdict whether rounding "
+         "explains where trainings part")
       ->check(CLI::IsMember({"1ulp"}))
       ->needs(steps);
   app->add_option("--svg", args->svg, "with --steps: a file for a picture of the distances")

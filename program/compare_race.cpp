@@ -1,4 +1,5 @@
 // keel compare --steps N: the same training on several backends.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -24,20 +25,36 @@ std::vector<std::int64_t> shown_steps(std::int64_t steps) {
   return shown;
 }
 
+// The least and the largest distance of the twins after a step; "" without twins.
+std::string twins_range(const compare::Race& race, std::size_t step) {
+  double least = INFINITY, largest = 0;
+  for (const compare::RaceLane& lane : race.lanes) {
+    if (!lane.is_twin) continue;
+    least = std::min(least, lane.distances[step]);
+    largest = std::max(largest, lane.distances[step]);
+  }
+  return std::isinf(least) ? "" : fmt::format("{:.1e} to {:.1e}", least, largest);
+}
+
 std::string race_table(const compare::Race& race) {
   std::vector<std::vector<std::string>> rows{{"step", "loss on " + race.judge}};
   for (const compare::RaceLane& lane : race.lanes) {
+    if (lane.is_twin) continue;
     rows[0].push_back("on " + lane.name);
     rows[0].push_back("weights off");
   }
+  const bool has_twins = !twins_range(race, 0).empty();
+  if (has_twins) rows[0].push_back("twins off");
   for (const std::int64_t step : shown_steps(std::ssize(race.judge_losses))) {
     const auto s = std::size_t(step - 1);
     std::vector<std::string>& row = rows.emplace_back();
     row = {fmt::format("{}", step), fmt::format("{:.8g}", race.judge_losses[s])};
     for (const compare::RaceLane& lane : race.lanes) {
+      if (lane.is_twin) continue;
       row.push_back(fmt::format("{:.8g}", lane.losses[s]));
       row.push_back(fmt::format("{:.2e}", lane.distances[s]));
     }
+    if (has_twins) row.push_back(twins_range(race, s));
   }
   return table_text(rows);
 }
@@ -51,6 +68,7 @@ std::string race_text(const compare::Race& race, double parted) {
     text += fmt::format("{} beside {}: {}; the distance grows by {:.4f} a step\n", lane.name,
                         lane.beside, where, lane.growth);
   }
+  for (const compare::StepVerdict& verdict : race.verdicts) text += verdict.text() + "\n";
   return text;
 }
 
@@ -70,12 +88,27 @@ Json race_json(const compare::Race& race) {
                      {"parted", lane.parted < 0 ? Json(nullptr) : Json(lane.parted + 1)},
                      {"growth", lane.growth}});
   }
-  return {{"judge", race.judge}, {"judge_losses", numbers(race.judge_losses)}, {"lanes", lanes}};
+  Json verdicts = Json::array();
+  for (const compare::StepVerdict& v : race.verdicts) {
+    verdicts.push_back({{"backend", v.backend},
+                        {"agrees", v.is_decided() ? Json(!v.is_fault()) : Json(nullptr)},
+                        {"steps", v.steps},
+                        {"further", v.further},
+                        {"needed", v.needed},
+                        {"variable", v.variable},
+                        {"text", v.text()}});
+  }
+  return {{"judge", race.judge},
+          {"judge_losses", numbers(race.judge_losses)},
+          {"lanes", lanes},
+          {"verdicts", verdicts}};
 }
 
 }  // namespace
 
 int run_compare_training(const CompareArgs& args) {
+  check(args.faults.empty(), ErrorKind::kUsage,
+        "--inject: expected no --steps, which follows whole programs and no single nodes");
   const ComparedBackends backends = compared_backends(args);
   CompareArgs as_built = args;  // programs run the passes themselves
   as_built.unfused = true;
@@ -95,7 +128,8 @@ int run_compare_training(const CompareArgs& args) {
   } else {
     print(race_text(race, options.parted));
   }
-  return 0;
+  const auto is_fault = [](const compare::StepVerdict& v) { return v.is_fault(); };
+  return std::ranges::any_of(race.verdicts, is_fault) ? 1 : 0;
 }
 
 }  // namespace keel::cli

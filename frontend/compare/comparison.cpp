@@ -58,8 +58,6 @@ class Collector {
   std::vector<std::pair<double, std::string>> candidates_;
 };
 
-std::string number(double v) { return fmt::format("{:.3g}", v); }
-
 }  // namespace
 
 std::int64_t Comparison::count(Verdict verdict) const {
@@ -70,25 +68,12 @@ bool Comparison::complete() const {
   return count(Verdict::kUnjudged) + count(Verdict::kRefused) + count(Verdict::kSuspect) == 0;
 }
 
-std::string counts_text(const Comparison& c) {
-  std::string text = fmt::format("{} node{}: {} further off than rounding explains", c.nodes.size(),
-                                 c.nodes.size() == 1 ? "" : "s", c.diverged());
-  for (const Verdict verdict :
-       {Verdict::kSuspect, Verdict::kUnjudged, Verdict::kBlind, Verdict::kRefused}) {
-    if (c.count(verdict) == 0) continue;
-    const std::string word = verdict == Verdict::kUnjudged
-                                 ? "not judged"
-                                 : std::string(choice_words(verdict)[std::size_t(verdict)]);
-    text += fmt::format(", {} {}", c.count(verdict), word);
-  }
-  return text;
-}
-
 std::string reservation(const NodeSummary& s) {
   const NodeReport& r = s.worst;
   switch (s.verdict()) {
-    case Verdict::kBlind:
-      return fmt::format("what rounding may add here is {:.1g} of the values", r.errors.power);
+    case Verdict::kInsensitive:
+      return fmt::format("too small to tell: rounding may add {:.1g} of the values",
+                         r.errors.sensitivity);
     case Verdict::kSuspect:
       return r.errors.scale > 1 ? "off by a common factor, which independent roundings do not make"
                                 : "independent roundings do not explain it";
@@ -125,38 +110,6 @@ Comparison compare(Backend& judge, const std::vector<Backend*>& backends, Subjec
   }
   collector.end();
   return comparison;
-}
-
-std::vector<std::string> summary_heading() {
-  return {"",        "backend", "of bound",   "power", "max abs", "max rel",
-          "max ulp", "nmse",    "cosine - 1", "drift", "op",      "node"};
-}
-
-std::vector<std::string> summary_row(const NodeSummary& s) {
-  const NodeReport& r = s.worst;
-  const Verdict verdict = s.verdict();
-  std::string name = r.output.empty() ? r.path : fmt::format("{} ({})", r.path, r.output);
-  if (const std::string why = reservation(s); !why.empty()) name += ": " + why;
-  const std::string word = verdict == Verdict::kDiverges ? "DIVERGES"
-                           : verdict == Verdict::kUnjudged
-                               ? "-"
-                               : std::string(choice_words(verdict)[std::size_t(verdict)]);
-  if (verdict == Verdict::kRefused) {
-    return {word, r.backend, "-", "-", "-", "-", "-", "-", "-", "-", r.op, name};
-  }
-  const Errors& e = r.errors;
-  return {word,
-          r.backend,
-          r.judged ? number(e.of_bound) : "-",
-          r.judged ? number(e.power) : "-",
-          number(e.absolute),
-          number(e.relative),
-          number(e.ulps),
-          number(e.nmse),
-          number(e.cosine - 1),
-          r.drift ? number(r.drift->nmse) : "-",
-          r.op,
-          name};
 }
 
 }  // namespace keel::compare

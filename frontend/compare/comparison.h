@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 
 #include "frontend/compare/step_walk.h"
 
@@ -43,14 +44,18 @@ struct CompareOptions {
 Comparison compare(Backend& judge, const std::vector<Backend*>& backends, Subject& subject,
                    const CompareOptions& options);
 
-// The number of nodes, and the number for each verdict other than ok: "112 nodes: 1 diverges, 3
-// unjudged".
-std::string counts_text(const Comparison& comparison);
+// "all 575 nodes match float64 within rounding error; 4 are too small to tell: a, b, c, d": the
+// verdict on all nodes of all comparisons, with the names of up to `most_names` nodes of each kind.
+std::string verdict_text(std::span<const Comparison> comparisons, std::size_t most_names = 12);
 // Why a node's verdict is neither ok nor divergence, in a few words.
 std::string reservation(const NodeSummary& summary);
 
-// The errors of a node as cells of a table, and the headings of these cells.
-std::vector<std::string> summary_heading();
-std::vector<std::string> summary_row(const NodeSummary& summary);
+// The errors of nodes as a table with a heading: those that decide the verdict, or all of them.
+// Columns without a number are left out.
+enum class ErrorColumns { kVerdict, kAll };
+std::vector<std::vector<std::string>> summary_rows(std::span<const NodeSummary* const> nodes,
+                                                   ErrorColumns columns);
+// Explains the columns in a few sentences.
+std::string summary_legend(ErrorColumns columns);
 
 }  // namespace keel::compare

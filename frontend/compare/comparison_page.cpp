@@ -11,9 +11,20 @@ namespace {
 
 using io::escape_markup;
 
-// The picture, in pixels: a bar a node and backend, from 1e-4 of the bound to 1e4 of it.
-constexpr double kBar = 14, kLabel = 420, kWidth = 480, kTop = 24;
+// The picture, in pixels: a bar a node and backend, from 1e-4 of the bound to 1e4 of it, behind a
+// name that has all the room that it needs.
+constexpr double kBar = 14, kWidth = 480, kTop = 24, kBottomTitle = 26, kNameChar = 6.3;
 constexpr double kLowest = -4, kHighest = 4;  // powers of 10
+
+std::string bar_name(const NodeSummary& s) {
+  return fmt::format("{} {} {}", s.worst.path, s.worst.op, s.worst.backend);
+}
+
+double label_width(const Comparison& c) {
+  std::size_t longest = 0;
+  for (const NodeSummary& s : c.nodes) longest = std::max(longest, bar_name(s).size());
+  return 12 + kNameChar * double(longest);
+}
 
 double place(double of_bound) {
   const double power = of_bound > 0 ? std::log10(of_bound) : kLowest;
@@ -34,18 +45,17 @@ std::string_view colour(const NodeSummary& s) {
   }
 }
 
-std::string bar(const NodeSummary& s, double y) {
-  const std::string name = fmt::format("{} {} {}", s.worst.path, s.worst.op, s.worst.backend);
+std::string bar(const NodeSummary& s, double label, double y) {
   return fmt::format(
       "<g><title>{0}: {1:.3g} of the bound</title><text x=\"{2}\" y=\"{3}\" text-anchor=\"end\" "
       "font-size=\"11\">{0}</text><rect x=\"{4}\" y=\"{5}\" width=\"{6:.1f}\" height=\"{7}\" "
       "fill=\"{8}\"/></g>\n",
-      escape_markup(name), s.worst.errors.of_bound, kLabel - 6, y + kBar - 4, kLabel, y + 2,
+      escape_markup(bar_name(s)), s.worst.errors.of_bound, label - 6, y + kBar - 4, label, y + 2,
       std::max(place(s.worst.errors.of_bound), 1.0), kBar - 4, colour(s));
 }
 
-std::string line_at(double power, double height) {
-  const double x = kLabel + place(std::pow(10, power));
+std::string line_at(double power, double label, double height) {
+  const double x = label + place(std::pow(10, power));
   return fmt::format(
       "<line x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\" stroke=\"{3}\"/><text x=\"{0}\" y=\"14\" "
       "text-anchor=\"middle\" font-size=\"11\">{4:g}</text>\n",
@@ -80,34 +90,38 @@ std::string test_case(const Comparison& c, const NodeSummary& s, const CommandOf
 
 void add_section(report::Page& page, const Comparison& c, const CommandOf& command) {
   page.heading(c.subject);
-  page.paragraph(counts_text(c));
+  page.paragraph(verdict_text({&c, 1}) + ".");
   if (c.first) {
     page.paragraph(fmt::format("first: {} on {}, {}", c.first->path, c.first->backend,
                                failure_text(*c.first)));
     page.code(command(c.subject, c.first->path));
   }
-  page.figure(error_picture(c),
-              "Largest error of each node in units of what rounding explains, in the order in "
-              "which they run; beyond 1 it does not");
-  report::Rows rows{summary_heading()};
-  for (const NodeSummary* s : c.ranked()) rows.push_back(summary_row(*s));
-  page.table(rows);
+  page.figure(
+      error_picture(c),
+      "The nodes in the order in which they run. Blue: within what rounding explains, yellow: "
+      "suspect, red: further off, grey: not compared");
+  page.table(summary_rows(c.ranked(), ErrorColumns::kAll));
+  page.paragraph(summary_legend(ErrorColumns::kAll));
 }
 
 }  // namespace
 
 std::string error_picture(const Comparison& c) {
-  const double height = kTop + kBar * double(c.nodes.size()) + 4;
+  const double height = kTop + kBar * double(c.nodes.size()) + 4, label = label_width(c);
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" font-family=\"Helvetica, Arial, sans-serif\">\n",
-      kLabel + kWidth + 20, height);
-  for (double power = kLowest; power <= kHighest; power += 2) svg += line_at(power, height);
+      "height=\"{1}\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n",
+      label + kWidth + 20, height + kBottomTitle);
+  for (double power = kLowest; power <= kHighest; power += 2) svg += line_at(power, label, height);
   double y = kTop;
   for (const NodeSummary& s : c.nodes) {
-    svg += bar(s, y);
+    svg += bar(s, label, y);
     y += kBar;
   }
+  svg += fmt::format(
+      "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"12\">largest error, in units of "
+      "what rounding explains (logarithmic)</text>\n",
+      label + kWidth / 2, height + 18);
   return svg + "</svg>\n";
 }
 

@@ -53,10 +53,10 @@ void Measure::add(int port, const Tensor& got, const Tensor& expected, const Ten
     }
     take({port, i, expected.at(i), got.at(i), allowed});
   }
-  if (judged) take_power(expected, *bound);
+  if (judged) take_sensitivity(expected, *bound);
 }
 
-void Measure::take_power(const Tensor& expected, const Tensor& bound) {
+void Measure::take_sensitivity(const Tensor& expected, const Tensor& bound) {
   std::vector<double> allowed;
   double squares = 0;
   for (std::int64_t i = 0; i < expected.elements(); ++i) {
@@ -68,7 +68,8 @@ void Measure::take_power(const Tensor& expected, const Tensor& bound) {
   if (!(squares > 0)) return;  // a share of nothing
   const auto middle = allowed.begin() + std::ssize(allowed) / 2;
   std::ranges::nth_element(allowed, middle);
-  errors_.power = std::max(errors_.power, *middle / std::sqrt(squares / double(allowed.size())));
+  errors_.sensitivity =
+      std::max(errors_.sensitivity, *middle / std::sqrt(squares / double(allowed.size())));
 }
 
 void Measure::add_strict(const Tensor& got, const Tensor& expected, const Tensor& usual,

@@ -25,9 +25,9 @@ struct Errors {
   double of_usual = 0;
   double scale = 0;           // scale_fit(); above 1 the result is off by a common factor
   std::int64_t unjudged = 0;  // elements that differ and whose bound is infinite or NaN
-  // The judge's power: the median bound over the root mean square of the expected values, largest
+  // How small a fault shows: the median bound over the root mean square of expected values, largest
   // of the outputs. A fault of this share of the values shows in at least half of the elements.
-  double power = 0;
+  double sensitivity = 0;
   Element worst;  // where of_bound is largest
   // Over all elements: sum of squared errors / sum of squared expected values, and the cosine of
   // the angle between both as vectors; 0 and 1 if they agree.
@@ -51,7 +51,7 @@ class Measure {
 
  private:
   void take(const Element& element);
-  void take_power(const Tensor& expected, const Tensor& bound);
+  void take_sensitivity(const Tensor& expected, const Tensor& bound);
 
   Errors errors_;
   double squares_ = 0, expected_squares_ = 0, got_squares_ = 0, product_ = 0;

@@ -29,7 +29,7 @@ Verdict NodeReport::verdict() const {
   if (!errors.within()) return Verdict::kDiverges;
   if (errors.unjudged > 0) return Verdict::kUnjudged;
   if (errors.of_usual > 1 || errors.scale > 1) return Verdict::kSuspect;
-  return errors.power > kBlindPower ? Verdict::kBlind : Verdict::kOk;
+  return errors.sensitivity > kSensitivityLimit ? Verdict::kInsensitive : Verdict::kOk;
 }
 
 void NodeReport::place_worst(std::span<const Tensor> outputs) {

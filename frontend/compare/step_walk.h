@@ -25,8 +25,8 @@ constexpr auto choice_words(WalkMode) {
 
 // The verdict on a node, from the best to the worst.
 enum class Verdict {
-  kOk,        // rounding explains it, and would not explain a fault of 1 %
-  kBlind,     // rounding explains it, and might explain a fault of 1 % of the values
+  kOk,           // rounding explains it, and would not explain a fault of 1 %
+  kInsensitive,  // rounding explains it, and might explain a fault of 1 % of the values
   kSuspect,   // only rounding errors that are not independent explain it, or tiles of a convolution
   kUnjudged,  // nothing is known of it; NodeReport::reason says why
   kRefused,   // the backend does not run it; NodeReport::refusal says why
@@ -34,11 +34,11 @@ enum class Verdict {
 };
 constexpr auto choice_words(Verdict) {
   return std::to_array<std::string_view>(
-      {"ok", "blind", "suspect", "unjudged", "refused", "diverges"});
+      {"ok", "insensitive", "suspect", "unjudged", "refused", "diverges"});
 }
 
-// A judge with this power (Errors::power) or more is blind.
-inline constexpr double kBlindPower = 0.01;
+// With this Errors::sensitivity or more a comparison is insensitive.
+inline constexpr double kSensitivityLimit = 0.01;
 
 // One node of one step on one backend.
 struct NodeReport {

@@ -3,82 +3,13 @@
 #include <cmath>
 
 #include "frontend/io/plot.h"
-#include "src/runtime/program.h"
 
 namespace keel::compare {
 namespace {
 
-// Moves every element to the next float32, up or down by a coin.
-Tensor one_ulp_off(const Tensor& value, std::uint32_t stream) {
-  Tensor result = value.to(DType::kF32);
-  const Philox coin(1, stream);
-  std::uint64_t e = 0;
-  for (float& v : result.as<float>()) {
-    v = std::nextafter(v, coin.uniform(e++) < 0.5 ? -INFINITY : INFINITY);
-  }
-  return result;
-}
-
-bool is_parameter(const Variable& variable) {
-  return variable.kind == NodeKind::kParameter && is_floating(variable.type.dtype);
-}
-
-// A training on one backend.
-class Runner {
- public:
-  Runner(Backend& backend, ModelSubject& subject)
-      : backend_(backend),
-        subject_(subject),
-        variables_(backend, subject.seed()),
-        carries_(backend) {}
-
-  void begin(const SubjectStep& first, bool perturbed) {
-    variables_.declare(*first.graph);
-    for (const auto& [name, value] : subject_.first_values()) variables_.write(name, value);
-    if (!perturbed) return;
-    for (const auto& [name, variable] : variables_.all()) {
-      if (!is_parameter(variable)) continue;
-      variables_.write(name, one_ulp_off(variables_.read(name), stream_of(name)));
-    }
-  }
-
-  double run(const SubjectStep& step) {
-    std::unique_ptr<Program>& program = programs_[step.graph];
-    if (!program) {
-      program =
-          std::make_unique<Program>(backend_, variables_, *step.graph,
-                                    CompileOptions{.guard = "grad_norm", .carries = &carries_});
-    }
-    for (const auto& [name, value] : step.feeds) program->feed(name, value);
-    program->run();
-    return program->scalar("loss");
-  }
-
-  double distance(const Runner& other) const {
-    double squares = 0, sizes = 0;
-    for (const auto& [name, variable] : variables_.all()) {
-      if (!is_parameter(variable)) continue;
-      const Tensor a = variables_.read(name, true), b = other.variables_.read(name, true);
-      for (std::int64_t i = 0; i < a.elements(); ++i) {
-        const double difference = a.at(i) - b.at(i);
-        squares += difference * difference;
-        sizes += b.at(i) * b.at(i);
-      }
-    }
-    return std::sqrt(squares / sizes);
-  }
-
- private:
-  Backend& backend_;
-  ModelSubject& subject_;
-  Variables variables_;
-  Carries carries_;
-  std::map<const Graph*, std::unique_ptr<Program>> programs_;
-};
-
 struct Entrant {
-  std::unique_ptr<Runner> runner;
-  const Runner* beside = nullptr;
+  std::unique_ptr<RaceRunner> runner;
+  const RaceRunner* beside = nullptr;
   const std::vector<double>* losses_beside = nullptr;
 };
 
@@ -108,34 +39,45 @@ double growth_of(std::span<const double> y) {
 
 Race run_race(Backend& judge, const std::vector<Backend*>& backends, ModelSubject& subject,
               const RaceOptions& options) {
-  Race race{.judge = std::string(judge.name()), .judge_losses = {}, .lanes = {}};
-  Runner truth(judge, subject);
+  Race race{.judge = std::string(judge.name()), .judge_losses = {}, .lanes = {}, .verdicts = {}};
+  RaceRunner truth(judge, subject);
   std::vector<Entrant> entrants;
-  race.lanes.reserve(backends.size() + 1);
+  std::vector<std::unique_ptr<StepTwins>> twins;
+  race.lanes.reserve(backends.size() + kTwins);
   for (Backend* backend : backends) {
     race.lanes.push_back({.name = std::string(backend->name()), .beside = race.judge});
-    entrants.push_back({std::make_unique<Runner>(*backend, subject), &truth, &race.judge_losses});
+    entrants.push_back(
+        {std::make_unique<RaceRunner>(*backend, subject), &truth, &race.judge_losses});
+    if (options.perturb) twins.push_back(std::make_unique<StepTwins>(judge, *backend, subject));
   }
-  if (options.perturb) {
+  for (int i = 0; options.perturb && i < kTwins; ++i) {
     const RaceLane& first = race.lanes[0];
-    race.lanes.push_back({.name = first.name + " + 1 ulp", .beside = first.name});
-    entrants.push_back({std::make_unique<Runner>(*backends[0], subject), entrants[0].runner.get(),
-                        &race.lanes[0].losses});
+    race.lanes.push_back({.name = fmt::format("{} + 1 ulp, twin {}", first.name, i + 1),
+                          .beside = first.name,
+                          .is_twin = true});
+    entrants.push_back({std::make_unique<RaceRunner>(*backends[0], subject),
+                        entrants[0].runner.get(), &race.lanes[0].losses});
   }
   for (std::int64_t s = 0; s < options.steps; ++s) {
     const SubjectStep step = subject.at(s);
     if (s == 0) {
-      truth.begin(step, false);
+      truth.begin(step);
       for (std::size_t i = 0; i < entrants.size(); ++i) {
-        entrants[i].runner->begin(step, i >= backends.size());
+        entrants[i].runner->begin(step);
+        if (race.lanes[i].is_twin) entrants[i].runner->perturb(std::uint32_t(i));
       }
     }
     race.judge_losses.push_back(truth.run(step));
     for (std::size_t i = 0; i < entrants.size(); ++i) {
-      take_step(race.lanes[i], entrants[i], entrants[i].runner->run(step), options.parted);
+      RaceRunner& runner = *entrants[i].runner;
+      const bool is_judged = i < twins.size();
+      const TrainingState before = is_judged ? runner.state() : TrainingState();
+      take_step(race.lanes[i], entrants[i], runner.run(step), options.parted);
+      if (is_judged) twins[i]->take(before, runner.state(), step);
     }
   }
   for (RaceLane& lane : race.lanes) lane.growth = growth_of(lane.distances);
+  for (const auto& steps : twins) race.verdicts.push_back(steps->verdict());
   return race;
 }
 
@@ -146,8 +88,11 @@ std::string race_picture(const Race& race, const std::string& title) {
                 .log_y = true,
                 .series = {},
                 .whole_x = true};
+  std::size_t style = 0;
   for (const RaceLane& lane : race.lanes) {
     io::PlotSeries series{.name = lane.name + " beside " + lane.beside, .x = {}, .y = {}};
+    // All twins look alike, behind the backends.
+    series.style = lane.is_twin ? race.lanes.size() : style++;
     for (std::size_t i = 0; i < lane.distances.size(); ++i) {
       series.x.push_back(double(i + 1));
       series.y.push_back(lane.distances[i]);

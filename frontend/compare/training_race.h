@@ -2,19 +2,20 @@
 // the difference grows.
 #pragma once
 
-#include "frontend/compare/model_subject.h"
+#include "frontend/compare/step_twins.h"
 
 namespace keel::compare {
 
 struct RaceOptions {
   std::int64_t steps = 100;
-  bool perturb = false;  // adds a twin of the first backend whose weights start one ulp off
+  // Adds twins of the first backend whose weights start one ulp off, and a verdict on each backend.
+  bool perturb = false;
   double parted = 1e-3;  // relative difference of losses that counts as parted
 };
 
 // One run, compared with another.
 struct RaceLane {
-  std::string name;                 // "onednn", or "onednn + 1 ulp"
+  std::string name;                 // "onednn", or "onednn + 1 ulp, twin 3"
   std::string beside;               // the judge's run or, for a twin, the backend's own
   std::vector<double> losses = {};  // of each step
   // After each step, |w - w'| / |w'| over all parameters, where w' are those of the other run.
@@ -23,12 +24,14 @@ struct RaceLane {
   // The factor by which the distance grows in a step: exp of the slope of a least-squares line
   // through its logarithms; 1 if there are too few points.
   double growth = 1;
+  bool is_twin = false;
 };
 
 struct Race {
   std::string judge;
   std::vector<double> judge_losses;
   std::vector<RaceLane> lanes;
+  std::vector<StepVerdict> verdicts;  // of each backend, if twins were asked for
 };
 
 // Trains on the judge and on every backend, on the subject's batches, with programs compiled as

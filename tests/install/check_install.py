@@ -153,7 +153,7 @@ def check_own_task(tree, program):
     expect(set(answers.split()) <= {"red", "blue"}, f"answers: {answers}")
     refused = table("predict", "runs/whole", "--text", "0.1", code=3)
     expect("expected 2 numbers and a class" in refused, refused)
-    expect("further off than rounding explains" in table("compare", "table"), "compare table")
+    expect("match float64 within rounding error" in table("compare", "table"), "compare table")
     table("report", "runs/whole", "runs/bn", "--out", "report")
     expect((tree.scratch / "report/report.html").is_file(), "no report")
     expect("\ntable " in table("list", "models"), "list models")

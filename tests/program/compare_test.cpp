@@ -1,5 +1,6 @@
 // keel compare
 #include <cstdlib>
+#include <sstream>
 
 #include "frontend/io/npz.h"
 #include "tests/program/helpers.h"
@@ -24,6 +25,11 @@ ProcessResult compare_digits(Words more, const char* model = "mnist_mlp") {
   return run_keel(words);
 }
 
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of('\n') + 1;
+  return text.substr(text.rfind('\n', end - 1) + 1, end - text.rfind('\n', end - 1) - 1);
+}
+
 TEST_CASE("compare program: an honest step agrees, node by node" * doctest::test_suite("slow")) {
   if (!has_others()) return;
   const Json json = json_of(compare_digits({"--json"}));
@@ -40,8 +46,11 @@ TEST_CASE("compare program: an honest step agrees, node by node" * doctest::test
   CHECK(has_loss);
   const ProcessResult text = compare_digits({"--mode", "chained", "--node-steps", "2"});
   CHECK(text.code == 0);
-  CHECK(text.out.find(" nodes: 0 further off than rounding explains") != std::string::npos);
   CHECK(text.out.find("drift") != std::string::npos);
+  const std::string all = fmt::format("all {} nodes match float64 within rounding error",
+                                      json.at("subjects")[0].at("nodes").size());
+  CHECK(json.at("verdict").get<std::string>().starts_with(all));
+  CHECK(last_line(text.out).starts_with(all));
 }
 
 TEST_CASE("compare program: a fault is named, with a command that finds it alone" *
@@ -53,6 +62,8 @@ TEST_CASE("compare program: a fault is named, with a command that finds it alone
   CHECK(text.code == 1);
   CHECK(text.out.find("first: " + path) != std::string::npos);
   CHECK(text.out.find("--only " + path) != std::string::npos);
+  CHECK(
+      holds(last_line(text.out), " differs from float64 by more than rounding explains: " + path));
   const ProcessResult alone = compare_digits({fault[0], fault[1], "--only", path, "--json"});
   CHECK(alone.code == 1);
   const Json json = Json::parse(alone.out);
@@ -96,6 +107,42 @@ TEST_CASE("compare program: a fault's tensors, a page and JUnit's XML" *
   CHECK(cases.find("failures=\"1\"") != std::string::npos);
 }
 
+TEST_CASE("compare program: a table shows faults first, then the norm, then the rest") {
+  if (!has_others()) return;
+  const auto nodes_of = [](const ProcessResult& result) {
+    std::vector<std::string> nodes;
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) {
+      for (const char* word : {"ok ", "DIVERGES ", "insensitive "}) {
+        if (line.starts_with(word)) nodes.push_back(line);
+      }
+    }
+    return nodes;
+  };
+  const Words norm{"--norm", "powernorm", "--set", "model.hidden=16"};
+  const auto honest = nodes_of(compare_digits(norm));
+  REQUIRE(honest.size() == 12);
+  CHECK(holds(honest[0], "/norm/"));
+  CHECK(std::ranges::any_of(honest, [](const auto& line) { return holds(line, " power_norm "); }));
+  Words faulty = norm;
+  faulty.insert(faulty.end(), {"--inject", "node=fc1/matmul,kind=sign"});
+  const ProcessResult fault = compare_digits(faulty);
+  const auto wrong = nodes_of(fault);
+  REQUIRE(wrong.size() == 12);
+  CHECK(wrong[0].starts_with("DIVERGES"));
+  CHECK(holds(wrong[0], "fc1/matmul"));
+  CHECK(holds(wrong[1], "/norm/"));
+  CHECK(holds(fault.out, " more nodes (use --rank to list all)\n"));
+  CHECK(holds(fault.out, "error/bound: "));
+  // All nodes and columns, nearest to their bounds first.
+  Words ranked = norm;
+  ranked.push_back("--rank");
+  const ProcessResult all = compare_digits(ranked);
+  CHECK(nodes_of(all).size() > 12);
+  CHECK(holds(all.out, "cosine - 1"));
+  CHECK_FALSE(holds(fault.out, "cosine - 1"));
+}
+
 TEST_CASE("compare program: norms and ops alone" * doctest::test_suite("slow")) {
   if (!has_others()) return;
   CHECK(run_keel({"compare", "norm", "batchnorm", "--node-steps", "2"}).code == 0);
@@ -137,26 +184,60 @@ TEST_CASE("compare program: training that is followed" * doctest::test_suite("sl
   const ProcessResult text =
       compare_digits({"--steps", "6", "--perturb", "1ulp", "--svg", temp / "race.svg"});
   CHECK(text.code == 0);
-  CHECK(text.out.find("onednn + 1 ulp beside onednn") != std::string::npos);
+  CHECK(holds(text.out, "onednn + 1 ulp, twin 8 beside onednn"));
+  CHECK(holds(last_line(text.out), "6 steps are too few for a verdict on rounding"));
   CHECK(test::read_bytes(temp / "race.svg").find("<svg") != std::string::npos);
   const Json json = json_of(compare_digits({"--steps", "6", "--json"}));
   CHECK(json.at("lanes")[0].at("losses").size() == 6);
+  CHECK(json.at("verdicts").empty());
+}
+
+TEST_CASE("compare program: an instruction set that is missing is refused as train refuses it") {
+  if (!has_others()) return;
+  const test::TempDir temp;
+  for (const char* set : {"best", "avx512", "avx2", "scalar"}) {
+    CAPTURE(std::string(set));
+    const test::ProcessOptions limited{.environment = {{"KEEL_ISA", set}}};
+    const auto train = test::small_train(temp / set, {"train.max_steps=1"});
+    const ProcessResult trained = run_keel(train, limited);
+    const ProcessResult compared =
+        run_keel({"compare", "op", "sum", "--case", "small", "--backends", "onednn"}, limited);
+    CHECK(compared.code == trained.code);
+    if (trained.code == 0) continue;
+    check_refusal(trained, 7, "KEEL_ISA: expected best");
+    CHECK(compared.err == trained.err);
+    const ProcessResult of_all = run_keel({"compare", "op", "sum", "--case", "small"}, limited);
+    if (of_all.code != 0) CHECK(of_all.err == trained.err);
+    CHECK(holds(trained.err, fmt::format(", got '{}'", set)));
+    // What it names instead is what the variable takes.
+    const std::string words = trained.err.substr(trained.err.find("expected ") + 9);
+    std::istringstream list(words.substr(0, words.find(',')));
+    for (std::string word; list >> word;) {
+      if (word == "or") continue;
+      CAPTURE(word);
+      CHECK(run_keel({"compare", "op", "sum", "--case", "small"},
+                     {.environment = {{"KEEL_ISA", word}}})
+                .code == 0);
+    }
+  }
 }
 
 TEST_CASE("compare program: what is wrong with a command line") {
-  for (const Words& words : std::vector<Words>{{"compare"},
-                                               {"compare", "mnist_mlp", "--all-ops"},
-                                               {"compare", "op"},
-                                               {"compare", "op", "matmull"},
-                                               {"compare", "norm", "layernormm"},
-                                               {"compare", "nonsense"},
-                                               {"compare", "op", "sum", "--backends", "reference"},
-                                               {"compare", "op", "sum", "--inject", "node=x"},
-                                               {"compare", "op", "sum", "--only", "nowhere"},
-                                               {"compare", "op", "sum", "--steps", "3"},
-                                               {"compare", "op", "sum", "--as-run"},
-                                               {"compare", "mnist_mlp", "--as-run", "--unfused"},
-                                               {"compare", "op", "sum", "--perturb", "1ulp"}}) {
+  for (const Words& words : std::vector<Words>{
+           {"compare"},
+           {"compare", "mnist_mlp", "--all-ops"},
+           {"compare", "op"},
+           {"compare", "op", "matmull"},
+           {"compare", "norm", "layernormm"},
+           {"compare", "nonsense"},
+           {"compare", "op", "sum", "--backends", "reference"},
+           {"compare", "op", "sum", "--inject", "node=x"},
+           {"compare", "op", "sum", "--only", "nowhere"},
+           {"compare", "op", "sum", "--steps", "3"},
+           {"compare", "op", "sum", "--as-run"},
+           {"compare", "mnist_mlp", "--steps", "3", "--inject", "node=fc1/matmul,kind=sign"},
+           {"compare", "mnist_mlp", "--as-run", "--unfused"},
+           {"compare", "op", "sum", "--perturb", "1ulp"}}) {
     CAPTURE(fmt::format("{}", fmt::join(words, " ")));
     CHECK(run_keel(words).code == 2);
   }

@@ -143,7 +143,7 @@ TEST_CASE("any kernel: a fault of 1 % in a layer norm shows, on a row of tiny va
     const Judgement judged = layer_norm_of(x, 512).judged(Kernels::kAny);
     Numbers y = plain_layer_norm(x, 512);
     CHECK(errors_of(y, judged).within());
-    CHECK(errors_of(y, judged).power < kBlindPower);
+    CHECK(errors_of(y, judged).sensitivity < kSensitivityLimit);
     for (float& v : y) v *= 1.01f;
     CHECK(!errors_of(y, judged).within());
   }
@@ -268,7 +268,7 @@ TEST_CASE("any kernel: far below a row's largest score attention is not blind") 
   const Judgement judged = one.judged(Kernels::kAny);
   Numbers y;
   for (double value : judged.outputs[0].as<double>()) y.push_back(float(value));
-  CHECK(errors_of(y, judged).power < kBlindPower);
+  CHECK(errors_of(y, judged).sensitivity < kSensitivityLimit);
 }
 
 TEST_CASE("measure: an infinite bound judges nothing, and a NaN under it does not pass") {

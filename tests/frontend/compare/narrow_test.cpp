@@ -216,7 +216,8 @@ TEST_CASE("compare: the judge of a bf16 product sees a fault of 1 % everywhere")
   if (backends.all.empty()) return;
   const JudgedGraph of(backends, product());
   const Judgement& judged = of.judged.back();
-  CHECK(measured(of.runs.back().outputs, judged.outputs, judged.bounds).power < kBlindPower);
+  CHECK(measured(of.runs.back().outputs, judged.outputs, judged.bounds).sensitivity <
+        kSensitivityLimit);
 }
 
 // A result that its own kernel rounds differs from the judge's where their numbers lie on two sides
