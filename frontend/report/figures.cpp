@@ -39,8 +39,8 @@ std::optional<double> last_of(const Curve& curve) {
   return found == curve.value.rend() ? std::nullopt : std::optional(*found);
 }
 
-std::optional<double> value_of(const std::map<std::string, Values>& by_weights,
-                               const Figure& figure) {
+std::optional<double> value_among(const std::map<std::string, Values>& by_weights,
+                                  const Figure& figure) {
   const auto values = by_weights.find(figure.weights);
   if (values == by_weights.end()) return std::nullopt;
   const auto found = std::ranges::find(values->second, figure.metric, &Values::value_type::first);
@@ -90,14 +90,14 @@ std::vector<Figure> figures_of(const Section& section, const std::vector<MetricF
 }
 
 std::optional<double> value_in(const Run& run, const Figure& figure) {
-  if (figure.split == "test") return value_of(run.test, figure);
+  if (figure.split == "test") return value_among(run.test, figure);
   const Curve* curve = find_curve(run, figure.split, figure.metric);
   if (!curve) return std::nullopt;
   return figure.weights == "best" ? best_of(*curve, figure.higher_is_better) : last_of(*curve);
 }
 
 std::optional<double> counted_in(const Run& run, const Figure& figure) {
-  return figure.split == "test" ? value_of(run.counted, figure) : std::nullopt;
+  return figure.split == "test" ? value_among(run.counted, figure) : std::nullopt;
 }
 
 Spread spread_in(const Group& group, const Figure& figure) {
