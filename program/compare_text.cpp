@@ -1,5 +1,6 @@
 // The output of `keel compare` for people.
 #include <algorithm>
+#include <cmath>
 
 #include "program/common.h"
 #include "program/compare.h"

@@ -100,7 +100,10 @@ void add_section(report::Page& page, const Comparison& c, const CommandOf& comma
       error_picture(c),
       "The nodes in the order in which they run. Blue: within what rounding explains, yellow: "
       "suspect, red: further off, grey: not compared");
-  page.table(summary_rows(c.ranked(), ErrorColumns::kAll));
+  report::Rows rows = summary_rows(c.ranked(), ErrorColumns::kAll);
+  // The node comes first, as each part of a wide table begins with the first column.
+  for (std::vector<std::string>& row : rows) std::ranges::rotate(row, row.end() - 1);
+  page.table(rows);
   page.paragraph(summary_legend(ErrorColumns::kAll));
 }
 

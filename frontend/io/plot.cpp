@@ -157,11 +157,13 @@ void Drawing::frame() {
     width += legend_width();
     bottom = std::max(bottom, kTop + kLegendLine * entries + kMargin);
   }
-  const auto lines_of = [&](const std::string& content, double character) {
-    return wrapped(content, static_cast<std::size_t>((width - 2 * kMargin) / character));
+  const auto lines_of = [](const std::string& content, double room, double character) {
+    return wrapped(content, static_cast<std::size_t>(room / character));
   };
-  const std::vector<std::string> titles = lines_of(plot_.title, kTitleChar);
-  const std::vector<std::string> captions = lines_of(plot_.caption, kCaptionChar);
+  const double centred = 2 * (std::min(kMiddleX, width - kMiddleX) - kMargin);
+  const std::vector<std::string> titles = lines_of(plot_.title, centred, kTitleChar);
+  const std::vector<std::string> captions =
+      lines_of(plot_.caption, width - 2 * kMargin, kCaptionChar);
   const double caption_top = bottom;
   if (!captions.empty()) bottom += kCaptionLine * static_cast<double>(captions.size()) + 8;
   // The plot stands where it stands; further lines of a title lie above 0.

@@ -68,7 +68,7 @@ void Page::paragraph(std::string_view text) { element("p", text); }
 
 void Page::table(const Rows& rows) {
   if (rows.size() < 2) return;
-  constexpr std::size_t kMostColumns = 10;  // that stand side by side on a page
+  constexpr std::size_t kMostColumns = 12;  // that stand side by side on a page
   const std::size_t columns = rows[0].size();
   for (std::size_t from = 1; from < std::max<std::size_t>(columns, 2); from += kMostColumns - 1) {
     Rows part;
