@@ -53,23 +53,27 @@ std::string reserved_text(const compare::Comparison& c) {
   return text;
 }
 
-// Whether a node is of a norm, in whose scope its variables stand, too.
-bool is_of_norm(const compare::NodeReport& r) {
-  const bool is_norm_op = std::ranges::any_of(
-      norm_ops(), [&](const OpInfo* info) { return std::string_view(info->name) == r.op; });
-  return is_norm_op || r.path.starts_with("norm/") || r.path.find("/norm") != std::string::npos;
+bool is_norm_op(const std::string& op) {
+  return std::ranges::any_of(
+      norm_ops(), [&](const OpInfo* info) { return std::string_view(info->name) == op; });
 }
 
-// Faults first, then what was not told, then what was asked for: the op, or a model's norms.
+// Whether a node stands in the scope of a norm, as its variables do.
+bool is_beside_norm(const std::string& path) {
+  return path.starts_with("norm/") || path.find("/norm") != std::string::npos;
+}
+
+// Faults first, then what was not told, then what was asked for: the op, or the norms of a network
+// and what belongs to them.
 int order_of(const CompareArgs& args, const compare::NodeSummary& s) {
   const compare::Verdict verdict = s.verdict();
   if (verdict == compare::Verdict::kDiverges) return 0;
   const bool is_told =
       verdict == compare::Verdict::kOk || verdict == compare::Verdict::kInsensitive;
   if (!is_told) return 1;
-  const bool is_op = !args.subject.empty() && args.subject[0] == "op";
-  const bool leads = is_op ? s.worst.op == args.subject.back() : is_of_norm(s.worst);
-  return leads ? 2 : 3;
+  const bool asks_op = !args.subject.empty() && args.subject[0] == "op";
+  if (asks_op ? s.worst.op == args.subject.back() : is_norm_op(s.worst.op)) return 2;
+  return !asks_op && is_beside_norm(s.worst.path) ? 3 : 4;
 }
 
 std::string table_of(const CompareArgs& args, const compare::Comparison& c) {

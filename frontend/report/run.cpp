@@ -9,6 +9,7 @@
 #include "frontend/io/metrics_log.h"
 #include "frontend/train/config.h"
 #include "frontend/train/run_log.h"
+#include "frontend/train/run_result.h"
 
 namespace keel::report {
 namespace {
@@ -122,11 +123,7 @@ std::optional<double> epoch_at(const Run& run, double step) {
 
 std::string data_name(const Run& run) {
   const auto source = run.settings.find("data.source");
-  if (source == run.settings.end() || source->second == "builtin") {
-    return run.data.empty() ? "built-in data" : run.data.substr(0, run.data.find(','));
-  }
-  // "data/" has no file name of its own.
-  return (std::filesystem::path(source->second) / "").parent_path().filename().string();
+  return train::data_name(source == run.settings.end() ? "builtin" : source->second, run.data);
 }
 
 const Curve* find_curve(const Run& run, const std::string& split, const std::string& quantity) {

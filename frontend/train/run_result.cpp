@@ -65,4 +65,15 @@ void remove_result(const RunFolder& folder) {
         error.message());
 }
 
+std::string data_name(const std::string& source, const std::string& rows) {
+  if (source != "builtin") {
+    // "data/" has no file name of its own.
+    return (std::filesystem::path(source) / "").parent_path().filename().string();
+  }
+  std::string name = rows.substr(0, rows.find(','));
+  const std::string part = " train";
+  if (name.ends_with(part)) name.resize(name.size() - part.size());
+  return name.empty() ? "built-in data" : name;
+}
+
 }  // namespace keel::train

@@ -1,21 +1,11 @@
 // The outcome of a run: the measurements at its end.
 #include <cmath>
-#include <filesystem>
 
 #include "frontend/train/run_result.h"
 #include "frontend/train/trainer.h"
 
 namespace keel::train {
 namespace {
-
-// "built-in digits" of "built-in digits, train, seed 1"; the last part of a path to a user's data.
-std::string short_name_of_data(const Job& job, const std::string& rows) {
-  const std::string& source = job.data().source;
-  if (source == "builtin") return rows.substr(0, rows.find(','));
-  // A path may end in a slash.
-  const std::filesystem::path path = std::filesystem::path(source) / "";
-  return path.parent_path().filename().string();
-}
 
 std::string norm_of(const Job& job) {
   for (const OptionFact& fact : job.config().facts()) {
@@ -28,7 +18,7 @@ RunLog::Subject plot_subject(const Job& job, const task::Stream& train, const ta
   const std::string norm = norm_of(job);
   return {fmt::format("{} {} on {}", job.task().name(),
                       norm == "none" ? "without a norm" : "with " + norm,
-                      short_name_of_data(job, train.source())),
+                      data_name(job.data().source, train.source())),
           fmt::format("Training: {} rows ({}). Validation: {} rows. Seed {}.", train.rows(),
                       train.source(), valid.rows(), job.train().seed)};
 }

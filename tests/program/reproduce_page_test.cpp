@@ -60,7 +60,7 @@ TEST_CASE("reproduce: the best of a figure is the largest value where more is be
   REQUIRE(run_keel(words).code == 0);
   // Two epochs were completed, and the figure is drawn along updates all the same.
   const std::string chart = test::read_bytes(out / "ba-figure1-valid_r1.svg");
-  CHECK(holds(chart, ">step<"));
+  CHECK(holds(chart, ">update<"));
   CHECK_FALSE(holds(chart, ">epoch<"));
   set_validations(out / "coco-layernorm-laptop-seed1", "image_r1", {30, 20});
   const Json json = json_of(run_keel(with(words, {"--as-is", "--json"})));

@@ -53,14 +53,15 @@ TEST_CASE("report run: data have a short name") {
   RunFiles files;
   CHECK(data_name(read(files)) == "built-in data");
   files.result = kFinished;
-  CHECK(data_name(read(files)) == "RT train");
+  CHECK(data_name(read(files)) == "RT");
   Run run = read(files);
   for (const char* folder : {"/data/mnist", "/data/mnist/", "mnist"}) {
     run.settings["data.source"] = folder;
     CHECK(data_name(run) == "mnist");
   }
   run.settings["data.source"] = "builtin";
-  CHECK(data_name(run) == "RT train");
+  run.data = "built-in digits, train, seed 1";
+  CHECK(data_name(run) == "built-in digits");
 }
 
 TEST_CASE("report run: one that goes on tells how far it got; a torn line is passed over") {
