@@ -59,15 +59,37 @@ std::string race_table(const compare::Race& race) {
   return table_text(rows);
 }
 
+std::string parting_text(const compare::RaceLane& lane, double parted) {
+  return lane.parted < 0 ? fmt::format("losses stay within {:g}", parted)
+                         : fmt::format("losses part by {:g} in step {}", parted, lane.parted + 1);
+}
+
+// One line on all twins; "" without any.
+std::string twins_text(const compare::Race& race, double parted) {
+  int twins = 0, apart = 0;
+  const compare::RaceLane* first = nullptr;  // that parts
+  for (const compare::RaceLane& lane : race.lanes) {
+    if (!lane.is_twin) continue;
+    ++twins;
+    if (lane.parted < 0) continue;
+    ++apart;
+    if (first == nullptr || lane.parted < first->parted) first = &lane;
+  }
+  if (twins == 0) return "";
+  const std::string who = fmt::format("{} twins 1 ulp off beside {}", twins, race.lanes[0].name);
+  if (first == nullptr) return fmt::format("{}: losses stay within {:g}\n", who, parted);
+  return fmt::format("{}: losses of {} part by {:g}, the first in step {}\n", who, apart, parted,
+                     first->parted + 1);
+}
+
 std::string race_text(const compare::Race& race, double parted) {
   std::string text = race_table(race);
   for (const compare::RaceLane& lane : race.lanes) {
-    const std::string where =
-        lane.parted < 0 ? fmt::format("losses stay within {:g}", parted)
-                        : fmt::format("losses part by {:g} in step {}", parted, lane.parted + 1);
+    if (lane.is_twin) continue;
     text += fmt::format("{} beside {}: {}; the distance grows by {:.4f} a step\n", lane.name,
-                        lane.beside, where, lane.growth);
+                        lane.beside, parting_text(lane, parted), lane.growth);
   }
+  text += twins_text(race, parted);
   for (const compare::StepVerdict& verdict : race.verdicts) text += verdict.text() + "\n";
   return text;
 }

@@ -185,7 +185,7 @@ TEST_CASE("compare program: training that is followed" * doctest::test_suite("sl
   const ProcessResult text =
       compare_digits({"--steps", "6", "--perturb", "1ulp", "--svg", temp / "race.svg"});
   CHECK(text.code == 0);
-  CHECK(holds(text.out, "onednn + 1 ulp, twin 8 beside onednn"));
+  CHECK(holds(text.out, "\n8 twins 1 ulp off beside onednn: losses stay within 0.001\n"));
   CHECK(holds(last_line(text.out), "6 steps are too few for a verdict on rounding"));
   CHECK(test::read_bytes(temp / "race.svg").find("<svg") != std::string::npos);
   const Json json = json_of(compare_digits({"--steps", "6", "--json"}));
