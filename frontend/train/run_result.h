@@ -25,9 +25,9 @@ void write_divergence(const RunFolder& folder, std::string_view message);
 // Throws Error{kIo} when there is one that cannot be removed.
 void remove_result(const RunFolder& folder);
 
-// A short name of training data: the last part of a path in data.source; of built-in data what their
-// rows are from, "built-in digits" of "built-in digits, train, seed 1", or "built-in data" where
-// that is empty.
+// A short name of training data: the last part of a path in data.source; for built-in data the
+// beginning of the rows' source, "built-in digits" of "built-in digits, train, seed 1", or "built-
+// in data" where that is empty.
 std::string data_name(const std::string& source, const std::string& rows);
 
 }  // namespace keel::train

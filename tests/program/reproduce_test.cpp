@@ -343,7 +343,8 @@ TEST_CASE("reproduce: a column of built-in data leaves --data to the others") {
   const ProcessResult result = run_keel(words({"--set", "train.max_steps=1"}));
   CAPTURE(result.err);
   CHECK(result.code == 0);
-  CHECK(holds(read_bytes(temp / "out/shen-table2.md"), "topic-bigram, PPL [data here: topic-bigram]"));
+  CHECK(holds(read_bytes(temp / "out/shen-table2.md"),
+              "topic-bigram, PPL [data here: topic-bigram]"));
   // Another system is the paper's numbers alone.
   CHECK(holds(read_bytes(temp / "out/shen-table2.md"), "| Transformer-XL base | 54.5 / - |"));
   CHECK_FALSE(holds(read_bytes(temp / "out/shen-table2.md"), "Transformer-XL large"));
