@@ -61,14 +61,14 @@ Value Graph::constant(double value, DType dtype) {
 }
 
 Value Graph::add(const OpInfo& op, std::vector<Value> inputs, Attrs attrs) {
+  const std::string asked = std::exchange(next_name_, {});
   std::vector<const TensorType*> types;
   for (Value v : inputs) {
     check(v.node < size(), ErrorKind::kUsage, "[{}] an input is not of this graph", op.name);
     types.push_back(v.valid() ? &type(v) : nullptr);
   }
   Node node;
-  node.name = unique_name(next_name_.empty() ? op.name : std::string_view(next_name_));
-  next_name_.clear();
+  node.name = unique_name(asked.empty() ? op.name : std::string_view(asked));
   try {
     node.outputs = op.infer({op, types, attrs});
   } catch (const Error& error) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "src/graph/tables.h"
+#include "src/graph/next_name.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/image_order.h"
@@ -177,13 +178,13 @@ class Converter {
     for (Value v : node.inputs) inputs.push_back(planar_unless(images, int(inputs.size()), v));
     for (const int place : images) {
       const Value image = last(image_at(place));
-      target_.name_next(fmt::format("{}.rows{}", node.name, place));
+      const NextName name(target_, fmt::format("{}.rows{}", node.name, place));
       inputs[std::size_t(place)] = ops::reshape(target_, image, {x.elements() / x[1], x[1]});
     }
     const Value made = add(node, inputs, node.attrs);
     register_outputs(index, made, planar_);
     planar_[{index, 0}] = {};
-    target_.name_next(node.name + ".images");
+    const NextName name(target_, node.name + ".images");
     last_[{index, 0}] = ops::reshape(target_, made, stored_shape(x, true));
     return true;
   }
@@ -208,7 +209,7 @@ class Converter {
       const int axes = node.outputs[std::size_t(port)].shape.rank();
       if (axes == 4) last_[{index, port}] = made.at(port);
       if (axes == 3) {
-        target_.name_next(fmt::format("{}.planar{}", node.name, port));
+        const NextName name(target_, fmt::format("{}.planar{}", node.name, port));
         planar_[{index, port}] = ops::transpose(target_, made.at(port), {2, 0, 1});
       }
       if (axes < 3) planar_[{index, port}] = made.at(port);
@@ -220,7 +221,7 @@ class Converter {
   Value turned_row(Value old) {
     if (!rows_[old].valid()) {
       const Value form = planar(old);
-      target_.name_next(source_.node(old).name + ".turned");
+      const NextName name(target_, source_.node(old).name + ".turned");
       rows_[old] = ops::transpose(target_, form, {1, 2, 0});
     }
     return rows_[old];
@@ -271,7 +272,7 @@ class Converter {
   }
 
   Value add(const Node& node, std::vector<Value> inputs, const Attrs& attrs) {
-    target_.name_next(node.name);
+    const NextName name(target_, node.name);
     return target_.add(*node.op, std::move(inputs), attrs);
   }
 
@@ -298,8 +299,8 @@ class Converter {
     return last_[old];
   }
 
-  Value turn(Value old, Value from, const Axes& axes, std::string_view name, const Shape& shape) {
-    target_.name_next(fmt::format("{}.{}", source_.node(old).name, name));
+  Value turn(Value old, Value from, const Axes& axes, std::string_view form, const Shape& shape) {
+    const NextName name(target_, fmt::format("{}.{}", source_.node(old).name, form));
     return is_same_order(source_.shape(old)) ? ops::reshape(target_, from, shape)
                                              : ops::transpose(target_, from, axes);
   }

@@ -1,5 +1,6 @@
 #include "src/passes/rewrite.h"
 
+#include "src/graph/next_name.h"
 #include "src/ops/elementwise.h"
 
 namespace keel {
@@ -55,7 +56,7 @@ void Rewriter::copy(int index) {
 }
 
 void Rewriter::replace(int index, const OpInfo& op, std::vector<Value> new_inputs, Attrs attrs) {
-  target_.name_next(source_.node(index).name);
+  const NextName name(target_, source_.node(index).name);
   map_[index] = target_.add(op, std::move(new_inputs), std::move(attrs));
 }
 

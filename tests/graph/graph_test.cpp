@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "src/graph/next_name.h"
 #include "src/graph/print.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/matmul.h"
@@ -25,7 +26,7 @@ TEST_CASE("graph: nodes are named after their op, numbered when taken, and prefi
     const auto inner = g.scope("fc");
     CHECK(g.prefix() == "block/fc/");
     CHECK(g.node(ops::relu(g, x)).name == "block/fc/relu");
-    g.name_next("act");
+    const NextName name(g, "act");
     CHECK(g.node(ops::relu(g, x)).name == "block/fc/act");
     CHECK(g.node(ops::relu(g, x)).name == "block/fc/relu.2");
   }
@@ -40,18 +41,38 @@ TEST_CASE("graph: numbered names stay unique beside names that look like them") 
   const auto name = [&] { return g.node(ops::relu(g, x)).name; };
   CHECK(name() == "relu");
   CHECK(name() == "relu.3");  // relu.2 is a leaf
-  g.name_next("relu.5");
-  CHECK(name() == "relu.5");
-  CHECK(name() == "relu.4");
+  {
+    const NextName next(g, "relu.5");
+    CHECK(name() == "relu.5");
+    CHECK(name() == "relu.4");
+  }
   CHECK(name() == "relu.6");
-  g.name_next("relu.4");
-  CHECK(name() == "relu.4.2");
+  {
+    const NextName next(g, "relu.4");
+    CHECK(name() == "relu.4.2");
+  }
   // A name that is only asked for is not taken.
   CHECK(g.unique_name("relu") == "relu.7");
   CHECK(g.unique_name("relu") == "relu.7");
   const Graph copy = g;
   ops::relu(g, x);
   CHECK(Graph(copy).unique_name("relu") == "relu.7");
+}
+
+TEST_CASE("graph: a name for the next node is forgotten if no node takes it") {
+  Graph g;
+  const Value x = g.input("x", kMatrix), missing{.node = 7};
+  const auto refused = [&](const std::function<void()>& action) {
+    const NextName name(g, "named");
+    CHECK_THROWS_AS(action(), Error);
+  };
+  refused([&] { ops::relu(g, missing); });                   // before a type is inferred
+  refused([&] { ops::matmul(g, x, x); });                    // by the op's own rule
+  refused([] { fail(ErrorKind::kUsage, "before any op"); });
+  CHECK(g.node(ops::relu(g, x)).name == "relu");
+  const NextName name(g, "named");
+  CHECK_THROWS_AS(ops::relu(g, missing), Error);
+  CHECK(g.node(ops::relu(g, x)).name == "relu.2");
 }
 
 TEST_CASE("graph: leaves keep their names, kinds and values") {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "backends/reference/backend.h"
+#include "src/graph/next_name.h"
 #include "src/graph/verify.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"
@@ -60,7 +61,7 @@ TEST_CASE("fuse: a chain becomes one node under the name of its last op") {
   Graph g;
   const Value x = g.input("x", {DType::kF32, kShape});
   Value y = ops::exp(g, ops::neg(g, x));
-  g.name_next("last");
+  const NextName name(g, "last");
   y = ops::add(g, y, x);
   g.mark_output("y", y);
   const Graph fused = fuse(g);
