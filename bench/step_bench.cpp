@@ -10,7 +10,6 @@
 #include "frontend/train/feeder.h"
 #include "frontend/train/step_graph.h"
 #include "src/ops/conv2d.h"
-#include "src/ops/linear_cross_entropy.h"
 #include "src/ops/matmul.h"
 
 namespace keel::bench {
@@ -54,9 +53,7 @@ double flop_of_products(const Graph& graph) {
   return sum;
 }
 
-bool is_update(const Node& node) {
-  return node.op->name.ends_with("_step") && node.op != &kLinearCrossEntropyStep;
-}
+bool is_update(const Node& node) { return node.op->keeps_on_guard; }
 
 // One parameter element is read with its gradient and moments, and written with its moments.
 std::int64_t bytes_moved(const Graph& graph) {

@@ -65,7 +65,7 @@ bool takes_input_error(const Node& node, int input) {
     return input == In::kLogSumExp || input == In::kDmean || input == In::kDsum;
   }
   if (elementwise_code(*node.op) || node.op == &kFusedElementwise) return true;
-  if (node.op->name.ends_with("_step")) {
+  if (node.op->keeps_on_guard) {
     return input == UpdateInput::kLr || input == UpdateInput::kScale;
   }
   if (node.op == &kAttentionBackward) return input == AttentionInput::kLse;

@@ -1,4 +1,5 @@
 // The rules that say what rounding may add: there is one for every op, and none is generous.
+#include "frontend/compare/node_judge.h"
 #include "frontend/compare/running_error.h"
 #include "tests/frontend/compare/helpers.h"
 
@@ -23,6 +24,51 @@ TEST_CASE("bounds: a number with an error holds what float32 makes of it") {
 TEST_CASE("bounds: a sum may be off by eps a term, and by less where it is long") {
   CHECK(sum_error(10) == 12 * kEps);
   CHECK(sum_error(10000) == 802 * kEps);
+}
+
+// Whether an error of input i changes a bound of a node that was compared.
+bool widens(Backend& judge, const NodeReport& report, const NodeTensors& tensors, int i) {
+  const Tensor& input = *tensors.inputs[std::size_t(i)];
+  Tensor error(DType::kF64, input.shape());
+  for (std::int64_t e = 0; e < input.elements(); ++e) {
+    error.as<double>()[std::size_t(e)] = 1e-3 * std::abs(input.at(e));
+  }
+  std::vector<const Tensor*> errors(tensors.inputs.size());
+  const auto bounds = [&] {
+    return judge_node(judge, tensors.graph, report.node, tensors.inputs,
+                      {.kernels = Kernels::kAny, .input_errors = errors})
+        .bounds.largest;
+  };
+  const std::vector<Tensor> exact = bounds();
+  errors[std::size_t(i)] = &error;
+  const std::vector<Tensor> inexact = bounds();
+  for (std::size_t port = 0; port < exact.size(); ++port) {
+    for (std::int64_t e = 0; e < exact[port].elements(); ++e) {
+      if (exact[port].at(e) != inexact[port].at(e)) return true;
+    }
+  }
+  return false;
+}
+
+TEST_CASE("bounds: an input of which an error is said to count makes the bounds wider") {
+  const TestBackends backends;
+  for (const std::string& op : subject_ops()) {
+    if (!has_own_subject(op)) continue;
+    CompareOptions options;
+    options.sink = [&](const NodeReport& report, const NodeTensors& tensors) {
+      const Node& node = tensors.graph.node(report.node);
+      if (report.op == "update" || is_view(node)) return;
+      for (int i = 0; i < int(tensors.inputs.size()); ++i) {
+        const Tensor* const input = tensors.inputs[std::size_t(i)];
+        const bool counts = takes_input_error(node, i);
+        if (!input || !counts || !is_floating(input->dtype())) continue;
+        CAPTURE(report.op);
+        CAPTURE(i);
+        CHECK(widens(*backends.judge, report, tensors, i));
+      }
+    };
+    for (const auto& subject : op_subjects(op)) backends.compare(*subject, options);
+  }
 }
 
 TEST_CASE("bounds: of no value is more allowed than a ten thousandth of the values around it") {
