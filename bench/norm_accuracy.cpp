@@ -155,12 +155,12 @@ std::vector<std::string> accuracy_norms() {
   return norms;
 }
 
-NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, int every) {
+NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, const CasesOf& cases_of) {
   const Subject subject(norm);
   std::vector<NormCase> cases;
   for (NormLayout layout : subject.layouts()) {
-    const std::vector<NormCase> generated = compare::generated_cases(layout, every);
-    cases.insert(cases.end(), generated.begin(), generated.end());
+    const std::vector<NormCase> more = cases_of(layout);
+    cases.insert(cases.end(), more.begin(), more.end());
   }
   NormAccuracy result = measure(backend, subject, cases);
   result.norm = norm;

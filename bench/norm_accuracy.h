@@ -1,10 +1,12 @@
 // keel bench accuracy: how far the norms of a backend are from the float64 reference.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "frontend/compare/norm_cases.h"
 #include "src/runtime/backend.h"
 
 namespace keel::bench {
@@ -31,11 +33,13 @@ struct NormAccuracy {
 // recurrentbatchnorm and sequencebatchnorm, which run batchnorm's kernels.
 std::vector<std::string> accuracy_norms();
 
-// One training step of a norm from its initial state, forward and backward, once on every case that
-// is generated for its layouts with `every` (see compare::generated_cases). `norm` is an input of
-// nn::Norm::parse; its options override those of a case (eps, gain, bias). The scaling before
-// powernorm is left out: groupscaling is measured by itself.
-NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, int every);
+// The cases of a layout, such as compare::generated_cases.
+using CasesOf = std::function<std::vector<compare::NormCase>(compare::NormLayout)>;
+
+// One training step of a norm from its initial state, forward and backward, once on every case of
+// its layouts. `norm` is an input of nn::Norm::parse; its options override those of a case (eps,
+// gain, bias). The scaling before powernorm is left out: groupscaling is measured by itself.
+NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, const CasesOf& cases_of);
 
 // The same on the one case that a text describes.
 NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, std::string_view at);

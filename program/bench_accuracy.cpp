@@ -46,11 +46,13 @@ bool holds(const bench::NormAccuracy& a) {
 
 int run_bench_accuracy(const AccuracyArgs& args) {
   const auto backend = make_backend(args.run);
+  const auto cases_of = [&](compare::NormLayout layout) {
+    return compare::generated_cases(layout, args.thorough ? 1 : kEvery);
+  };
   std::vector<bench::NormAccuracy> results;
   for (const std::string& norm : args.norms.empty() ? bench::accuracy_norms() : args.norms) {
-    results.push_back(args.at.empty()
-                          ? bench::measure_accuracy(*backend, norm, args.thorough ? 1 : kEvery)
-                          : bench::measure_accuracy(*backend, norm, args.at));
+    results.push_back(args.at.empty() ? bench::measure_accuracy(*backend, norm, cases_of)
+                                      : bench::measure_accuracy(*backend, norm, args.at));
   }
   if (args.run.json) {
     Json rows = Json::array();

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
-#include "backends/backends.h"
 #include "frontend/compare/op_case.h"
 
 namespace keel::compare {
@@ -56,30 +54,6 @@ void add_options(NormCase c, int every, int& number, std::vector<NormCase>& case
     c.bias = i / 6 == 0;
     cases.push_back(c);
   }
-}
-
-}  // namespace
-
-bool is_emulated() {
-  static const bool emulated =
-      make_backend(default_backend())->description().find("emulator") != std::string::npos;
-  return emulated;
-}
-
-namespace {
-
-// On an emulator, some of the cases of moderate size, the same every time. Images cost most: few of
-// a block's threads have work.
-std::vector<NormCase> bearable(std::vector<NormCase> cases) {
-  if (!is_emulated()) return cases;
-  std::vector<NormCase> few;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    const NormCase& c = cases[i];
-    const bool are_images = c.layout == NormLayout::kImages || c.layout == NormLayout::kThumbnails;
-    const std::size_t every = are_images ? 20 : 7;
-    if (c.groups * c.n <= 50000 && c.groups <= 1000 && i % every == 0) few.push_back(c);
-  }
-  return few;
 }
 
 }  // namespace
@@ -172,10 +146,6 @@ void set_group(NormData& data, const NormCase& c, std::int64_t k,
   }
 }
 
-int repeats(int n) { return is_emulated() ? 1 : n; }
-
-bool is_thorough() { return std::getenv("KEEL_THOROUGH") != nullptr; }
-
 std::vector<NormCase> generated_cases(NormLayout layout, int every) {
   constexpr std::int64_t kSizes[] = {1,    2,    3,    4,    7,    8,     15,    16,   17,  31,
                                      32,   33,   63,   64,   65,   127,   255,   256,  257, 769,
@@ -199,7 +169,7 @@ std::vector<NormCase> generated_cases(NormLayout layout, int every) {
       if (number++ % ((every + 10) / 11) == 0) cases.push_back({layout, groups, n, 1, 2});
     }
   }
-  return bearable(std::move(cases));
+  return cases;
 }
 
 std::vector<NormCase> large_cases(NormLayout layout) {
@@ -208,7 +178,7 @@ std::vector<NormCase> large_cases(NormLayout layout) {
                               {layout, 3, 65536, 3}, {layout, 5, 20000, 1e6, 1},
                               {layout, 1100, 400}};
   if (layout == NormLayout::kRows) cases.push_back({layout, 20000, 40});
-  return bearable(std::move(cases));
+  return cases;
 }
 
 }  // namespace keel::compare

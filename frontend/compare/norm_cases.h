@@ -52,19 +52,11 @@ NormData make_data(const NormCase& c);
 void set_group(NormData& data, const NormCase& c, std::int64_t k,
                const std::function<double(std::int64_t e)>& value);
 
-// Whether KEEL_THOROUGH=1 is in the environment of the tests.
-bool is_thorough();
-// Whether kernels run on an emulator, which is a thousand times slower than the real device.
-bool is_emulated();
-// How often to run something that a race between threads might spoil: `n` times, but once on an
-// emulator, because it always takes the same order.
-int repeats(int n);
-
 // The cases that norms are compared on: first one in `every` of all combinations of sizes to 16385,
 // mean / deviation to 1e6, deviations from 1e-4 to 1e3, eps, gain and bias (one in 4 * every of the
 // longest groups), then one in every / 11 of a list of numbers of groups to 65536. `every` is no
 // multiple of 13; if it is 1, the first cases have more groups as well.
-std::vector<NormCase> generated_cases(NormLayout layout, int every = is_thorough() ? 1 : 11);
+std::vector<NormCase> generated_cases(NormLayout layout, int every);
 // Shapes that are cut into several blocks and panels.
 std::vector<NormCase> large_cases(NormLayout layout);
 

@@ -11,6 +11,7 @@
 #include "tests/backends/kernel_checks.h"
 #include "tests/support/column_norms.h"
 #include "tests/support/norm_checks.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::test {
 namespace {

@@ -26,6 +26,7 @@
 #include "tests/backends/kernel_checks.h"
 #include "tests/support/column_norms.h"
 #include "tests/support/narrow_nodes.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::test::narrow_norms {
 namespace {

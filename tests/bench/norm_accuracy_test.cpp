@@ -10,6 +10,7 @@
 #include "frontend/compare/norm_errors.h"
 #include "src/ops/norm/layer_norm.h"
 #include "tests/support/graph_runner.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::test {
 namespace {
@@ -55,10 +56,12 @@ TEST_CASE("run_norm: writing where nothing should be written is found") {
 TEST_CASE("norms: thousands of generated cases over all variants keep the bounds" *
           doctest::test_suite("slow")) {
   const auto backend = make_backend(default_backend(), {2});
+  const auto cases_of = [](NormLayout layout) {
+    return tested_cases(layout, is_thorough() ? 1 : 61);
+  };
   std::int64_t cases = 0;
   for (const std::string& norm : bench::accuracy_norms()) {
-    const bench::NormAccuracy accuracy =
-        bench::measure_accuracy(*backend, norm, is_thorough() ? 1 : 61);
+    const bench::NormAccuracy accuracy = bench::measure_accuracy(*backend, norm, cases_of);
     cases += accuracy.cases;
     for (const bench::WorstError& worst : accuracy.worst) {
       CAPTURE(norm);

@@ -3,13 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "src/core/error.h"
 #include "src/core/rng.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::fuzz {
 namespace {
@@ -76,7 +76,7 @@ void check_target(const Target& target, std::uint64_t changes) {
 
 TEST_CASE("fuzz: every reader takes or refuses its corpus, cut and damaged" *
           doctest::test_suite("slow")) {
-  const std::uint64_t changes = std::getenv("KEEL_THOROUGH") == nullptr ? 50 : 5000;
+  const std::uint64_t changes = test::is_thorough() ? 5000 : 50;
   for (const Target& target : all_targets()) {
     CAPTURE(std::string(target.name));
     check_target(target, changes);

@@ -21,6 +21,9 @@ MESSAGE = re.compile(r"^[^\"/]*?(\bstderr\b|\bstd::(cerr|clog)\b|\bperror\(|"
 MESSENGER = "frontend/io/message.cpp"
 PROGRAM = ("src/", "backends/", "frontend/", "models/", "studies/", "bench/", "program/")
 
+# How long tests run is asked for in tests/support/thoroughness.h; the program takes options.
+SWITCH = re.compile(r"KEEL_T[H]OROUGH")
+
 COMMENT = {".py": ("#", '"""'), "": ("#",)} | dict.fromkeys(
     tree.CPP, ("//", "/*"))
 
@@ -38,6 +41,8 @@ def line_problems(path, line):
     if path.startswith(PROGRAM) and tree.suffix(path) in tree.CPP and path != MESSENGER and \
             MESSAGE.search(line):
         yield "a message past frontend/io/message.h"
+    if path.startswith(PROGRAM) and SWITCH.search(line):
+        yield "a switch of the tests in the program"
 
 
 def opens_with_comment(root, path, text):

@@ -38,6 +38,14 @@ CLEAN = {
     "docs/keys.md": "| `train.lr` | 1 |\n",
     "program/options.cpp": '// Options.\nvoid f() {\n  a.add_option("--out", b);\n'
                            '  a.add_flag("--set");\n  a.add_flag("--recipe");\n}\n',
+    "frontend/nn/a.cpp": "// Local names.\nnamespace a {\nnamespace {\nstruct S {\n  int x;\n};\n"
+                         "int f(int x, const S& s) { return x; }\n}\n}\n",
+    "frontend/nn/b.cpp": "// The same in other namespaces, and of other types.\n"
+                         "namespace b {\nnamespace {\nstruct S {};\n}\n}\nnamespace a {\n"
+                         "int x(int y) { return y; }\nnamespace {\n"
+                         "int f(double x, const S& s) { return 1; }\n}\n}\n",
+    "frontend/meson.build": "# Parts.\nparts = {'io': files('io/a.cpp', 'text/b.cpp')}\n",
+    "frontend/io/a.cpp": "// A.\nnamespace {\nconstexpr int kSize = 3;\n}\n",
     "models/a/laptop.toml": "[train]\n",
     "include/keel/a.h": TOP + '#include <fmt/format.h>\n#include "src/core/a.h"\n',
 }
@@ -125,9 +133,19 @@ PLANTED = [
     ("check_sizes", "backends/cuda/kernels/x.cu",
      "__global__ void __launch_bounds__(256, 2) k(int a, int b, std::pair<int, int> c, int d,\n"
      "    int e, int f) {\n}\n", ":1: k has 6 parameters"),
+    *(("check_unity", path, f"// A file.\n{code}\n", f":2: {name} has a namesake in {other}")
+      for path, code, name, other in (
+          ("frontend/nn/x.cpp", "namespace a { namespace { int f(int, const S& t) {} } }", "f",
+           "frontend/nn/a.cpp:7"),
+          ("frontend/nn/x.cpp", "namespace a { namespace { class S {}; } }", "S",
+           "frontend/nn/a.cpp:4"),
+          ("frontend/text/b.cpp", "namespace { const char* kSize; }", "kSize",
+           "frontend/io/a.cpp:3"))),
     *(("check_text", "program/x.cpp", f"// A file.\n  {code}\n", ":2: a message past")
       for code in ('fmt::print(stderr, "a");', "std::cerr << 1;", "std::clog << 1;", 'perror("a");',
                    'printf("a");', "if (a) write(STDERR_FILENO, b, 1);", "write(2, b, 1);")),
+    ("check_text", "frontend/compare/x.cpp", '// A file.\nstd::getenv("KEEL_THOROUGH");\n',
+     ":2: a switch of the tests in the program"),
     *(("check_text", "src/core/x.cpp", f"// A file.\n// {mark}: more\n", f":2: {mark} left")
       for mark in ("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK")),
     *(("check_mutants", "tests/mutants/b.txt", f"file {file}\nsign: turned\n{change}\n", message)
@@ -185,7 +203,7 @@ def main():
         failures += 1
         print("self_test.py:1: check_layers does not see a cycle of folders")
     for script in ("check_comments", "check_docs", "check_layers", "check_mutants",
-                   "check_public_headers", "check_sizes", "check_text"):
+                   "check_public_headers", "check_sizes", "check_text", "check_unity"):
         code, output = complaints(script, {})
         if code != 0:
             failures += 1

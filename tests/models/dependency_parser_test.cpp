@@ -5,7 +5,6 @@
 #include <map>
 
 #include "backends/backends.h"
-#include "frontend/compare/norm_cases.h"
 #include "frontend/train/evaluator.h"
 #include "models/dependency_parser/builtin.h"
 #include "models/dependency_parser/inputs.h"
@@ -14,6 +13,7 @@
 #include "tests/models/helpers.h"
 #include "tests/support/checks.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::models {
 namespace {

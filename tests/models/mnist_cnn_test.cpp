@@ -1,9 +1,9 @@
 // The convolutional network of Xu et al. 2019 in the three shapes that its text fits.
-#include "frontend/compare/norm_cases.h"
 #include "models/mnist_cnn/model.h"
 #include "tests/models/helpers.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::models {
 namespace {

@@ -6,6 +6,7 @@
 #include "backends/backends.h"
 #include "src/ops/norm/norm.h"
 #include "tests/support/norm_checks.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::test {
 namespace {
@@ -45,7 +46,7 @@ void check_rows_alone(const NormSpec& spec, const NormCase& c,
 }  // namespace
 
 void check_threads(const NormSpec& spec) {
-  std::vector<NormCase> cases = large_cases(spec.layout);
+  std::vector<NormCase> cases = tested_large_cases(spec.layout);
   cases.push_back({.groups = 8, .n = 400});
   for (const NormCase& listed : cases) {
     const NormCase c = case_of(spec, listed);

@@ -13,6 +13,7 @@
 #include "src/ops/norm/norm.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::test {
 
@@ -57,14 +58,14 @@ inline bool same_bits(const Tensor& a, std::int64_t at, const Tensor& b, std::in
 
 // Agreement of the tested backend with the reference on generated and large cases.
 inline void check_rows_agree(const RowNorm& norm) {
-  std::vector<NormCase> cases = generated_cases(NormLayout::kRows);
-  for (const NormCase& c : large_cases(NormLayout::kRows)) cases.push_back(c);
+  std::vector<NormCase> cases = tested_cases(NormLayout::kRows);
+  for (const NormCase& c : tested_large_cases(NormLayout::kRows)) cases.push_back(c);
   for (const NormCase& c : cases) compare_row_norm(norm, c, row_data(norm, c));
 }
 
 // The same bits for any thread count, and in place.
 inline void check_rows_repeat(const RowNorm& norm) {
-  for (const NormCase& c : large_cases(NormLayout::kRows)) {
+  for (const NormCase& c : tested_large_cases(NormLayout::kRows)) {
     CAPTURE(c.text());
     const NormData data = row_data(norm, c);
     const NormResult expected = run_row_norm(norm, data, default_backend(), 1);

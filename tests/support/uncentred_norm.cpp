@@ -15,6 +15,7 @@
 #include "tests/support/graph_runner.h"
 #include "tests/support/norm_checks.h"
 #include "tests/support/tested_backends.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::test {
 namespace {
@@ -45,15 +46,15 @@ void compare(const UncentredSpec& spec, const NormCase& c, const NormData& data)
 }
 
 void check_against_reference(const UncentredSpec& spec) {
-  std::vector<NormCase> cases = generated_cases(spec.layout);
-  for (const NormCase& c : large_cases(spec.layout)) cases.push_back(c);
+  std::vector<NormCase> cases = tested_cases(spec.layout);
+  for (const NormCase& c : tested_large_cases(spec.layout)) cases.push_back(c);
   for (const NormCase& c : cases) {
     if (c.groups > 0) compare(spec, c, make_positive_data(c, spec.states));
   }
 }
 
 void check_threads(const UncentredSpec& spec) {
-  for (const NormCase& c : large_cases(spec.layout)) {
+  for (const NormCase& c : tested_large_cases(spec.layout)) {
     CAPTURE(c.text());
     const NormData data = make_positive_data(c, spec.states);
     const NormResult expected = run_norm(*make_backend(default_backend(), {1}), spec.build, data);

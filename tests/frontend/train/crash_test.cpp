@@ -17,15 +17,15 @@
 #include "tests/support/same_run.h"
 #include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::train {
 namespace {
 
 namespace fs = std::filesystem;
+using test::is_thorough;
 using test::read_bytes;
 using test::step_file;
-
-bool is_thorough() { return std::getenv("KEEL_THOROUGH") != nullptr; }
 
 constexpr std::int64_t kLastStep = 6;
 

@@ -15,6 +15,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/graph_runner.h"
 #include "tests/support/norm_template.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::test {
 namespace {

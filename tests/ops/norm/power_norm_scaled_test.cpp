@@ -11,6 +11,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/power_norm_stepper.h"
 #include "tests/support/tested_backends.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::test {
 namespace {
