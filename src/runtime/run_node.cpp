@@ -1,7 +1,15 @@
 #include "src/runtime/run_node.h"
 
+#include <vector>
+
 namespace keel {
 namespace {
+
+// Fills memory with NaN of every floating type: an arena may hold anything where a kernel writes.
+void poison(Memory& memory, std::int64_t bytes) {
+  const std::vector<std::uint8_t> all_ones(std::size_t(bytes), 0xFF);
+  memory.upload(0, all_ones.data(), bytes);
+}
 
 // Memory for one value; an absent one, of the shape (0), has no address.
 class Buffer {
@@ -14,6 +22,7 @@ class Buffer {
     const Tensor stored = value.to(type_.dtype);
     memory_->upload(0, stored.data(), stored.bytes());
   }
+  void poison() { keel::poison(*memory_, type_.bytes()); }
   Tensor read() const {
     Tensor value(type_);
     memory_->download(0, value.data(), value.bytes());
@@ -64,8 +73,10 @@ NodeRun run_node(Backend& backend, const NodeContext& context,
   }
   for (const TensorType& type : node.outputs) {
     binding.outputs.push_back(written.emplace_back(backend, stored_as(backend, type)).ref());
+    written.back().poison();
   }
   const auto workspace = backend.allocate(prepared.workspace);
+  poison(*workspace, prepared.workspace);
   binding.workspace = workspace->address();
   const Kernel kernel = prepared.bind(binding);
   backend.run({&kernel, 1});

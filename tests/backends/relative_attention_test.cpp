@@ -84,6 +84,14 @@ TEST_CASE("backend relative_attention: fewer distances than keys, windows and pa
                   {2, 12, 20, 20, 1, 256, 0, true}});
 }
 
+// The first tile of keys that a query sees is not the first of all, and what it gives is not added
+// to what memory held.
+TEST_CASE("backend relative_attention: windows that begin beyond a tile of keys") {
+  check_relative({{1, 40, 500, 100, 2, 8, 60},
+                  {2, 70, 400, 80, 1, 16, 90, true},
+                  {1, 33, 700, 50, 1, 40, 129}});
+}
+
 TEST_CASE("backend relative_attention: scores of hundreds") {
   check_relative({{2, 35, 140, 140, 2, 8, 0, true, 8}, {1, 40, 40, 40, 1, 32, 0, false, 5}});
 }
