@@ -84,6 +84,34 @@ class Lives {
   std::vector<Life> lives_;
 };
 
+std::int64_t aligned(std::int64_t bytes) {
+  const auto unit = std::int64_t(kAlignment);
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// The most bytes of the arena that values hold at one time, each from where it is made to where it
+// is last read.
+std::int64_t most_held(const Lives& lives, int times) {
+  std::int64_t most = 0;
+  for (int now = 0; now <= times; ++now) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> held;
+    for (const Life& life : lives.all()) {
+      const bool lives_now = life.first <= now && now <= life.last;
+      if (lives_now && life.kind == Location::kArena) {
+        held.emplace_back(life.begin, aligned(life.end));
+      }
+    }
+    std::ranges::sort(held);
+    std::int64_t sum = 0, end = 0;
+    for (const auto& [from, to] : held) {
+      sum += std::max<std::int64_t>(0, to - std::max(from, end));
+      end = std::max(end, to);
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 void check_plan(const Graph& g) {
   const MemoryPlan plan = plan_memory(g);
   const Lives lives(g, plan);
@@ -99,6 +127,7 @@ void check_plan(const Graph& g) {
       CHECK(lives.is_claimed(a, b));
     }
   }
+  CHECK(plan.live_bytes == most_held(lives, g.size()));
   CHECK(plan.live_bytes <= plan.arena_bytes);
   CHECK(plan.arena_bytes <= plan.total_bytes);
 }

@@ -13,6 +13,7 @@
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
 #include "src/ops/reduce.h"
+#include "src/ops/stop_gradient.h"
 #include "tests/passes/count.h"
 #include "tests/passes/fed_graph.h"
 #include "tests/support/checks.h"
@@ -99,6 +100,32 @@ TEST_CASE("narrow_products: relu's backward reads the copy after a dropout, with
   feeds["x"] = random_normal({64, 8}, 1), feeds["w"] = random_normal({8, 5}, 2);
   check_results(dropped_units(false), after, feeds,
                 [](const Tensor& expected, const Tensor& got) { check_close(got, expected, 0); });
+}
+
+// Two dropouts of one ReLU, each before a product of its own. Only the first has a gradient, and
+// the other comes last: it leaves other units, whose sign says nothing of those.
+Graph two_dropouts(bool passes, std::int64_t second_seed) {
+  Graph g;
+  const auto factor = [&](Value v) { return passes ? v : ops::cast(g, v, DType::kBF16); };
+  const Value x = g.input("x", {DType::kF32, {64, 8}}), w = g.input("w", {DType::kF32, {8, 5}});
+  const Value zero = g.constant(Tensor(DType::kI32, {})), h = ops::relu(g, x);
+  const Value first = ops::dropout(g, h, {zero, zero}, 0.5, 1);
+  const Value second = ops::dropout(g, h, {zero, zero}, 0.5, second_seed);
+  const Value y = ops::matmul(g, factor(first), factor(w));
+  const Value other = ops::matmul(g, factor(ops::stop_gradient(g, second)), factor(w));
+  g.mark_output("other", other);
+  g.mark_output("dx", gradient(g, ops::sum(g, ops::square(g, y)), std::vector{x})[0]);
+  return passes ? narrowed(g) : std::move(g);
+}
+
+TEST_CASE("narrow_products: relu's backward does not read what another dropout left") {
+  Feeds feeds;
+  feeds["x"] = random_normal({64, 8}, 1), feeds["w"] = random_normal({8, 5}, 2);
+  for (const std::int64_t seed : {1, 9}) {  // the stream of its numbers is another in any case
+    CAPTURE(seed);
+    check_results(two_dropouts(false, seed), two_dropouts(true, seed), feeds,
+                  [](const Tensor& expected, const Tensor& got) { check_close(got, expected, 0); });
+  }
 }
 
 TEST_CASE("narrow_products: a graph without products stays, as do products in other types") {
