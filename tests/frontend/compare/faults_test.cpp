@@ -23,6 +23,35 @@ void check_named(const Comparison& c, const std::string& path, const std::string
   CHECK(c.diverged() == 1);
 }
 
+TEST_CASE("faults: of two in a step the first is the one that comes first in the walk") {
+  const TestBackends backends;
+  const Subjects subjects = op_subjects("softmax");
+  for (const char* mode : {"isolated", "chained"}) {
+    CAPTURE(mode);
+    CompareOptions options;
+    options.walk.mode = parse_choice<WalkMode>(mode);
+    options.steps = 2;
+    const Comparison honest = backends.compare(*subjects[0], options);
+    std::vector<std::string> paths;
+    for (const NodeSummary& node : honest.nodes) {
+      const bool is_known = std::ranges::find(paths, node.worst.path) != paths.end();
+      if (!is_known && node.worst.op.starts_with("softmax")) paths.push_back(node.worst.path);
+    }
+    REQUIRE(paths.size() >= 2);
+    for (const bool turned : {false, true}) {
+      CompareOptions faulty = options;
+      for (const std::string& path : {paths[std::size_t(turned)], paths[std::size_t(!turned)]}) {
+        faulty.walk.faults.push_back(Fault::parse("node=" + path + ",kind=sign"));
+      }
+      const Comparison c = backends.compare(*subjects[0], faulty);
+      REQUIRE(c.first.has_value());
+      CHECK(c.first->path == paths[0]);
+      CHECK(c.first->step == 0);
+      CHECK(c.diverged() == 2);
+    }
+  }
+}
+
 // Where a value is nothing but rounding, a fault in it is none.
 bool is_noise(const NodeReport& r) {
   return std::abs(r.errors.worst.expected) <= r.errors.worst.bound;
