@@ -37,6 +37,7 @@ constexpr std::pair<const char*, const char*> kTwins[] = {
 std::string value_of(const Candidate& c, const std::string& option) {
   if (option == "offset") return c.form.adds_one ? "1" : "0";
   if (option == "evaluation") return c.form.evaluates ? "true" : "false";
+  if (option == "channel_axis") return c.form.by_channel ? "1" : "last";
   const std::string value = c.form.option(option);
   return value.empty() ? nn::Norm::parse(c.form.text()).option(option) : value;
 }
@@ -87,6 +88,7 @@ std::vector<Option> Candidate::options() const {
   }
   if (form.adds_one) shown.emplace_back("offset", "1");
   if (form.evaluates) shown.emplace_back("evaluation", "true");
+  if (form.by_channel) shown.emplace_back("channel_axis", "1");
   return shown;
 }
 
@@ -108,6 +110,9 @@ std::vector<std::string> undecided(const std::vector<Candidate>& matches) {
   for (const std::string& option : options_of(matches, norms[0])) {
     std::string line = undecided_option(matches, norms[0], option);
     if (!line.empty()) lines.push_back(std::move(line));
+  }
+  if (norms[0] == "groupnorm" && matches[0].form.option("groups") == "1") {
+    lines.push_back("the same as layernorm of a whole sample with a gain and a bias per channel");
   }
   for (const auto& [norm, others] : kTwins) {
     if (norms[0] == norm) lines.push_back(fmt::format("the same as {}", others));

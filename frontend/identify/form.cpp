@@ -16,27 +16,32 @@ struct Family {
   std::string norm;
   std::vector<std::string> switches = {};  // options that may be true
   std::vector<Option> fixed = {};
-  bool evaluates = false, by_step = false;
+  bool evaluates = false, by_step = false, by_channel = false;
 };
 
-// Numbers of groups that divide the features, without one group and without single features.
-std::vector<std::string> group_counts(const Shape& x) {
-  const std::int64_t features = x.rank() == 4 ? x[1] : x.back();
+const std::vector<std::string> kKinds{"eps_outside", "unbiased"};
+
+// Numbers of groups that divide the features, without single features.
+std::vector<std::string> group_counts(std::int64_t features, std::int64_t least) {
   std::vector<std::string> counts;
-  for (std::int64_t k = 2; k < features; ++k) {
+  for (std::int64_t k = least; k < features; ++k) {
     if (features % k == 0) counts.push_back(fmt::format("{}", k));
   }
   return counts;
 }
 
 void add_rows(const Given& given, std::vector<Family>& families) {
-  const std::vector<std::string> kinds{"eps_outside", "unbiased"};
-  families.push_back({given.has_parameters() ? "layernorm" : "layernorm_simple", kinds});
+  const std::string plain = given.has_parameters() ? "layernorm" : "layernorm_simple";
+  families.push_back({plain, kKinds});
+  const Shape& x = given.x.shape();
+  if (x.rank() == 4 && x[2] * x[3] > 1) {
+    families.push_back({plain, kKinds, {{"per_pixel", "true"}}});
+  }
   families.push_back({"rmsnorm"});
   if (given.bias) return;
   families.push_back({"scalenorm"});
   if (given.gain) families.push_back({"weightnorm"});
-  if (!given.gain) families.push_back({"adanorm", kinds});
+  if (!given.gain) families.push_back({"adanorm", kKinds});
 }
 
 void add_columns(const Given& given, std::vector<Family>& families) {
@@ -65,11 +70,34 @@ void add_columns(const Given& given, std::vector<Family>& families) {
   }
 }
 
+// One group of all channels is layernorm, but where each channel of images has a gain of its own.
 void add_groups(const Given& given, std::vector<Family>& families) {
-  if (given.x.shape().rank() > 2) families.push_back({"instancenorm"});
-  for (const std::string& k : group_counts(given.x.shape())) {
-    families.push_back({"groupnorm", {"eps_outside", "unbiased"}, {{"groups", k}}});
+  const Shape& x = given.x.shape();
+  const bool is_image = x.rank() == 4;
+  const std::int64_t features = is_image ? x[1] : x.back();
+  const bool takes_one = is_image && given.has_parameters() && x[2] * x[3] > 1;
+  if (x.rank() > 2) families.push_back({"instancenorm"});
+  for (const std::string& k : group_counts(features, takes_one ? 1 : 2)) {
+    families.push_back({"groupnorm", kKinds, {{"groups", k}}});
     if (!given.has_parameters()) families.push_back({"groupscaling", {}, {{"groups", k}}});
+  }
+}
+
+// Norms of (samples, channels, steps). Without parameters an instance norm of these is a norm of
+// rows.
+void add_channels(const Given& given, std::vector<Family>& families) {
+  const Shape& x = given.x.shape();
+  if (x.rank() != 3 || !given.has_parameters_of(x[1])) return;
+  const auto add = [&](Family family) {
+    family.by_channel = true;
+    families.push_back(std::move(family));
+  };
+  for (const std::string& k : group_counts(x[1], 1)) add({"groupnorm", kKinds, {{"groups", k}}});
+  if (given.has_parameters()) add({"instancenorm"});
+  add({"batchnorm", {"unbiased"}});
+  const auto& before = given.before;
+  if (before.contains("running_mean") && before.contains("running_var")) {
+    add({"batchnorm", {}, {}, true});
   }
 }
 
@@ -82,6 +110,7 @@ Form form_of(const Family& family, const Given& given) {
   Form form{.norm = family.norm, .options = family.fixed};
   form.evaluates = family.evaluates;
   form.by_step = family.by_step;
+  form.by_channel = family.by_channel;
   if (given.gain && has_option(family.norm, "gain")) form.set("gain", "true");
   if (given.bias && has_option(family.norm, "bias")) form.set("bias", "true");
   return form;
@@ -123,11 +152,61 @@ void Form::set(const std::string& name, std::string value) {
   options.emplace_back(name, std::move(value));
 }
 
+namespace {
+
+// The same numbers in another shape and order of elements.
+using Rearranged = Tensor (*)(const Tensor& x);
+
+Tensor pixels_as_rows(const Tensor& x) {
+  const Shape& s = x.shape();
+  const std::int64_t area = s[2] * s[3];
+  Tensor result(DType::kF64, {s[0] * area, s[1]});
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    const std::int64_t pixel = i / (area * s[1]) * area + i % area, channel = i / area % s[1];
+    result.as<double>()[std::size_t(pixel * s[1] + channel)] = x.at(i);
+  }
+  return result;
+}
+
+Tensor steps_as_columns(const Tensor& x) {
+  const Shape& s = x.shape();
+  return Tensor::of<double>({s[0], s[1], s[2], 1}, x.as<double>());
+}
+
+Given rearranged(const Given& given, Rearranged change) {
+  const auto copy = [](const std::optional<Tensor>& t) {
+    return t ? std::optional(t->clone()) : std::nullopt;
+  };
+  const auto changed = [&](const std::optional<Tensor>& t) {
+    return t ? std::optional(change(*t)) : std::nullopt;
+  };
+  Given result;
+  result.x = change(given.x), result.y = change(given.y);
+  result.dy = changed(given.dy), result.dx = changed(given.dx);
+  result.gain = copy(given.gain), result.bias = copy(given.bias), result.dgain = copy(given.dgain);
+  for (const auto& [name, state] : given.before) result.before[name] = state.clone();
+  for (const auto& [name, state] : given.after) result.after[name] = state.clone();
+  return result;
+}
+
+}  // namespace
+
+Views::Views(const Given& given) : own_(given) {
+  if (given.x.shape().rank() == 4) pixels_ = rearranged(given, pixels_as_rows);
+  if (given.x.shape().rank() == 3) columns_ = rearranged(given, steps_as_columns);
+}
+
+const Given& Views::of(const Form& form) const {
+  if (form.by_channel) return *columns_;
+  return form.option("per_pixel") == "true" ? *pixels_ : own_;
+}
+
 std::vector<Form> forms_for(const Given& given) {
   std::vector<Family> families;
   add_rows(given, families);
   add_columns(given, families);
   add_groups(given, families);
+  add_channels(given, families);
   if (!given.has_parameters()) families.push_back({"none"});
   std::vector<Form> forms;
   for (const Family& family : families) add_forms(family, given, forms);

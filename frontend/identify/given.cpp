@@ -60,10 +60,10 @@ class Reader {
   }
 
   // A state of a size that no norm over such features has would hide that norm without a word.
-  void expect_state(const std::string& array, const std::string& state, std::int64_t features,
-                    const Tensor& got) const {
+  void expect_state(const std::string& array, const std::string& state,
+                    const std::set<std::int64_t>& features, const Tensor& got) const {
     if (std::ranges::find(kOfFeatures, state) != kOfFeatures.end()) {
-      return expect_elements(array, {features}, got);
+      return expect_elements(array, features, got);
     }
     if (std::ranges::find(kCounters, state) != kCounters.end()) {
       return expect_elements(array, {1}, got);
@@ -71,9 +71,10 @@ class Reader {
     check(std::ranges::find(kRings, state) != kRings.end(), ErrorKind::kBadInput,
           "[identify] {}: {}: expected a state of a norm: {}, {} or {}", path_, array,
           fmt::join(kOfFeatures, ", "), fmt::join(kRings, ", "), fmt::join(kCounters, ", "));
-    check(got.elements() > 0 && got.elements() % features == 0, ErrorKind::kBadInput,
-          "[identify] {}: {}: expected a multiple of {} elements, got {}", path_, array, features,
-          got.elements());
+    const auto divides = [&](std::int64_t count) { return got.elements() % count == 0; };
+    check(got.elements() > 0 && std::ranges::any_of(features, divides), ErrorKind::kBadInput,
+          "[identify] {}: {}: expected a multiple of {} elements, got {}", path_, array,
+          fmt::join(features, " or "), got.elements());
   }
 
   void expect_nothing_left() const {
@@ -88,24 +89,31 @@ class Reader {
   const std::string& path_;
 };
 
-std::int64_t features_of(const Shape& x) { return x.rank() == 4 ? x[1] : x.back(); }
+// The features are the last axis, but of images axis 1; so may be those of three axes.
+std::set<std::int64_t> features_of(const Shape& x) {
+  if (x.rank() == 4) return {x[1]};
+  return x.rank() == 3 ? std::set{x[1], x.back()} : std::set{x.back()};
+}
 
 // One for each feature, for each element of a sample, for each row as the weights of a unit
 // (weight norm), or one for all (ScaleNorm).
 void expect_parameters(const Reader& in, const Given& given) {
   const Shape& x = given.x.shape();
-  const std::int64_t features = features_of(x), sample = x.elements() / x[0];
-  if (given.gain) in.expect_elements("gain", {1, x[0], features, sample}, *given.gain);
-  if (given.bias) in.expect_elements("bias", {features, sample}, *given.bias);
+  std::set<std::int64_t> of_bias = features_of(x);
+  of_bias.insert(x.elements() / x[0]);
+  std::set<std::int64_t> of_gain = of_bias;
+  of_gain.insert({1, x[0]});
+  if (given.gain) in.expect_elements("gain", of_gain, *given.gain);
+  if (given.bias) in.expect_elements("bias", of_bias, *given.bias);
   if (given.dgain && given.gain) {
     in.expect_elements("dgain", {given.gain->elements()}, *given.dgain);
   } else if (given.dgain) {
-    in.expect_elements("dgain", {1, x[0], features, sample}, *given.dgain);
+    in.expect_elements("dgain", of_gain, *given.dgain);
   }
 }
 
 void expect_states(const Reader& in, const Given& given) {
-  const std::int64_t features = features_of(given.x.shape());
+  const std::set<std::int64_t> features = features_of(given.x.shape());
   for (const auto& [state, value] : given.before) {
     in.expect_state("before." + state, state, features, value);
   }

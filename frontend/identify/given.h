@@ -18,6 +18,10 @@ struct Given {
   std::map<std::string, Tensor> before, after;  // states around the step, by keel's names
 
   bool has_parameters() const { return gain || bias; }
+  // Whether the gain and the bias, as far as they were given, have so many elements.
+  bool has_parameters_of(std::int64_t elements) const {
+    return (!gain || gain->elements() == elements) && (!bias || bias->elements() == elements);
+  }
 };
 
 // From the arrays x, y, gain, bias, dy, dx, dgain, before.STATE and after.STATE of a file. Throws

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "frontend/identify/trial.h"
 
@@ -56,9 +57,10 @@ struct Near {
 };
 
 // Every form whose norm takes such an x, nearest first.
-std::vector<Near> all_forms(Backend& judge, const Given& given) {
+std::vector<Near> all_forms(Backend& judge, const std::vector<Form>& forms, const Views& views) {
   std::vector<Near> found;
-  for (Form& form : forms_for(given)) {
+  for (Form form : forms) {
+    const Given& given = views.of(form);
     try {
       if (form.norm == "adanorm" && !fit_adanorm(judge, given, form)) continue;
       found.push_back({misfit(Trial(judge, given, form).y(), given.y), std::move(form)});
@@ -69,6 +71,9 @@ std::vector<Near> all_forms(Backend& judge, const Given& given) {
   std::ranges::stable_sort(found, {}, &Near::misfit);
   return found;
 }
+
+// What only a norm with parameters, or one of images, has.
+const std::set<std::string> kOfParameters{"gain", "bias", "per_pixel"};
 
 // Rows' norms of which a statistic counts as a constant in the backward.
 constexpr std::pair<const char*, const char*> kDetached[] = {
@@ -110,7 +115,7 @@ class Gradients {
     plain.x = given_.x.clone();
     Form form = candidate_.form;
     std::erase_if(form.options,
-                  [](const Option& o) { return o.first == "gain" || o.first == "bias"; });
+                  [](const Option& o) { return kOfParameters.contains(o.first); });
     const Tensor dy = scaled(*given_.dy, trial_.gain());
     for (const auto& [norm, way] : kDetached) {
       form.norm = norm;
@@ -147,7 +152,8 @@ bool is_plainer(const Candidate& a, const Candidate& b) {
     const std::string eps = c.form.option("eps");
     const auto chosen = std::ranges::count_if(
         c.form.options, [](const Option& o) { return o.first != "gain" && o.first != "bias"; });
-    return std::tuple(chosen + c.form.adds_one + c.form.evaluates + c.form.by_step,
+    return std::tuple(chosen + c.form.adds_one + c.form.evaluates + c.form.by_step +
+                          c.form.by_channel,
                       eps != "1e-05" && eps != "1e-06", c.y);
   };
   return key(a) < key(b);
@@ -162,10 +168,12 @@ void keep_by_gradient(std::vector<Candidate>& matches) {
                                 [](const Candidate& c) { return c.gradient() == "exact"; });
 }
 
-std::vector<Candidate> nearest_forms(Backend& judge, const Given& given) {
+std::vector<Candidate> nearest_forms(Backend& judge, const std::vector<Form>& forms,
+                                     const Views& views) {
   std::vector<Candidate> chosen;
-  for (Near& near : all_forms(judge, given)) {
+  for (Near& near : all_forms(judge, forms, views)) {
     if (!chosen.empty() && near.misfit >= kNear) break;
+    const Given& given = views.of(near.form);
     Trial trial(judge, given, near.form);
     const double distance = trial.judged_y().distance(given.y);
     chosen.push_back({std::move(near.form), distance, trial.has_general_bounds(), {}, {}});
@@ -185,7 +193,8 @@ bool Answer::fits() const {
 
 Answer identify(Backend& judge, const Given& given) {
   Answer answer;
-  std::vector<Candidate> chosen = nearest_forms(judge, given);
+  const Views views(given);
+  std::vector<Candidate> chosen = nearest_forms(judge, forms_for(given), views);
   if (chosen.empty()) return answer;
   for (Candidate& c : chosen) {
     if (c.y <= 1) answer.matches.push_back(std::move(c));
@@ -196,12 +205,13 @@ Answer identify(Backend& judge, const Given& given) {
   }
   std::ranges::stable_sort(answer.matches, is_plainer);
   for (Candidate& c : answer.matches.empty() ? answer.nearest : answer.matches) {
-    add_gradients(judge, given, c);
+    add_gradients(judge, views.of(c.form), c);
   }
   keep_by_gradient(answer.matches);
   answer.notes = undecided(answer.matches);
   if (!given.after.empty()) {
-    for (std::string& line : running(judge, given, answer.best().form)) {
+    const Form& form = answer.best().form;
+    for (std::string& line : running(judge, views.of(form), form)) {
       answer.notes.push_back(std::move(line));
     }
   }

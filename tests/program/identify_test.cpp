@@ -1,4 +1,6 @@
 // keel identify
+#include <sstream>
+
 #include "frontend/nn/norm.h"
 #include "tests/program/norm_case.h"
 
@@ -39,49 +41,54 @@ struct IdentifyCase : Case {
   }
 };
 
-// A norm as it is run, with arrays besides x and dy, and the name under which it is known: that of
-// another norm which is the same on these numbers.
+// A norm as it is run, with arrays besides x and dy, and what is said of it.
 struct Named {
   std::string norm, name;
   std::vector<std::string> features = {};  // arrays (24) to draw
   Shape x = {40, 24};
   std::vector<std::pair<std::string, Shape>> more = {};  // arrays of other shapes
+  std::map<std::string, std::string> options = {};       // the answer must have
+  std::optional<Shape> given = {};                       // the shape of x for `keel identify`
 };
 
+Names words(const std::string& text, char between) {
+  Names found;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, between);) {
+    if (!word.empty()) found.push_back(word);
+  }
+  return found;
+}
+
+Shape shape_of(const std::string& text) {
+  std::vector<std::int64_t> sizes;
+  for (const std::string& size : words(text, ' ')) sizes.push_back(std::stoll(size));
+  return Shape(sizes);
+}
+
+// A row of identify_cases.inc.
+Named named(const std::string& norm, const std::string& name, const std::string& options,
+            const std::string& shape, const std::string& arrays) {
+  const std::size_t as = shape.find(" as ");
+  Named row{.norm = norm, .name = name, .x = shape_of(shape.substr(0, as))};
+  if (as != std::string::npos) row.given = shape_of(shape.substr(as + 4));
+  for (const std::string& option : words(options, ' ')) {
+    const Names pair = words(option, '=');
+    row.options[pair.at(0)] = pair.at(1);
+  }
+  for (const std::string& array : words(arrays, ' ')) {
+    const Names pair = words(array, ':');
+    row.more.emplace_back(pair.at(0), shape_of(pair.at(1)));
+  }
+  return row;
+}
+
 const std::vector<Named>& known_norms() {
-  static const std::vector<std::string> both{"gain", "bias"};
+#define IDENTIFY(...) named(__VA_ARGS__),
   static const std::vector<Named> all{
-      {"none", "none"},
-      {"layernorm", "layernorm", both},
-      {"layernorm{eps_outside=true,unbiased=true}", "layernorm", both},
-      {"layernorm_simple", "layernorm_simple"},
-      {"detachnorm", "detachnorm"},
-      {"detachmean", "detachmean"},
-      {"detachvariance", "detachvariance"},
-      {"adanorm", "adanorm"},
-      {"rmsnorm{bias=true}", "rmsnorm", both},
-      {"layerscaling", "rmsnorm"},
-      {"scalenorm", "scalenorm", {}, {40, 24}, {{"gain", {1}}}},
-      {"groupnorm{groups=4}", "groupnorm", both},
-      {"groupnorm{groups=4}", "groupnorm", both, {4, 24, 3, 5}},
-      {"groupscaling{groups=4}", "groupscaling"},
-      {"instancenorm{gain=true,bias=true}", "instancenorm", both, {8, 5, 24}},
-      {"batchnorm", "batchnorm", both},
-      {"batchnorm", "batchnorm", both, {4, 24, 3, 5}},
-      {"sequencebatchnorm", "batchnorm", both, {8, 5, 24}},
-      {"recurrentbatchnorm", "batchnorm", both},
-      {"batchrenorm{r_max=3,d_max=5}",
-       "batchrenorm",
-       {"gain", "bias", "state.running_mean", "state.running_std"}},
-      {"pn_v", "pn_v", both},
-      {"mabn", "pn_v", both},
-      {"powernorm{mode=paper}",
-       "powernorm",
-       {"gain", "bias", "state.psi2", "state.nu"},
-       {4, 24, 3, 5}},
-      {"powernorm", "powernorm", {"gain", "bias", "state.psi2", "state.nu"}},
-      {"weightnorm", "weightnorm", {}, {40, 24}, {{"gain", {40}}}},
+#include "tests/program/identify_cases.inc"
   };
+#undef IDENTIFY
   return all;
 }
 
@@ -111,13 +118,29 @@ TEST_CASE_FIXTURE(IdentifyCase, "identify: every norm is named from its own outp
   for (const Named& row : known_norms()) {
     CAPTURE(row.norm);
     CAPTURE(row.x.text());
-    const Json answer = json_for(arrays_from(row.norm, arrays_for(row)));
+    Arrays arrays = arrays_from(row.norm, arrays_for(row));
+    for (const char* name : {"x", "y", "dy", "dx"}) {
+      if (row.given) arrays[name] = Tensor::of<float>(*row.given, arrays.at(name).as<float>());
+    }
+    const Json answer = json_for(arrays);
     REQUIRE(answer["known"] == true);
     CHECK(answer["fits"] == true);
-    CHECK(answer["matches"][0]["norm"] == row.name);
-    CHECK(answer["matches"][0]["gradient"] != "");
+    const Json& best = answer["matches"][0];
+    CHECK(best["norm"] == row.name);
+    CHECK(best["gradient"] != "");
+    for (const auto& [option, value] : row.options) {
+      CAPTURE(option);
+      CHECK(best["options"].value(option, "") == value);
+    }
     for (const Json& match : answer["matches"]) CHECK(match["norm"] == row.name);
   }
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: one group with a gain per channel is a layernorm, too") {
+  const Named row = named("groupnorm{groups=1}", "", "", "3 8 4 5", "gain:8 bias:8");
+  const std::string told = identify(arrays_from(row.norm, arrays_for(row))).out;
+  CHECK(told.starts_with("groupnorm{groups=1,eps=1e-05}: y within "));
+  CHECK(holds(told, "the same as layernorm of a whole sample with a gain and a bias per channel"));
 }
 
 TEST_CASE("identify: the table has every norm but the one that is drawn") {

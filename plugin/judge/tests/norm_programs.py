@@ -57,7 +57,7 @@ def evaluated(x, p):
 
 
 # name: (function of x and p, shape, which parameters, names that are the same function).
-TWO, THREE, FOUR = (ROWS, WIDTH), (8, 5, WIDTH), (4, WIDTH, 3, 5)
+TWO, THREE, FOUR, CHANNELS = (ROWS, WIDTH), (8, 5, WIDTH), (4, WIDTH, 3, 5), (5, WIDTH, 9)
 BOTH = ("gain", "bias")
 PROGRAMS = {
     "layernorm": (lambda x, p: F.layer_norm(x, (WIDTH,), p["gain"], p["bias"]), TWO, BOTH, ()),
@@ -75,6 +75,20 @@ PROGRAMS = {
     "groupscaling": (group_scaling, TWO, (), ()),
     "groupnorm": (lambda x, p: F.group_norm(x, 4, p["gain"], p["bias"]), TWO, BOTH, ()),
     "groupnorm of images": (lambda x, p: F.group_norm(x, 4, p["gain"], p["bias"]), FOUR, BOTH, ()),
+    "groupnorm of one group": (lambda x, p: F.group_norm(x, 1, p["gain"], p["bias"]), FOUR, BOTH,
+                               ()),
+    "groupnorm of all channels but two": (lambda x, p: F.group_norm(x, 12, p["gain"]), FOUR,
+                                          ("gain",), ()),
+    "groupnorm with channels on axis 1": (lambda x, p: F.group_norm(x, 8, p["gain"], p["bias"]),
+                                          CHANNELS, BOTH, ()),
+    "groupnorm of one group with channels on axis 1": (
+        lambda x, p: F.group_norm(x, 1, p["gain"], p["bias"]), CHANNELS, BOTH, ()),
+    "layernorm in a pixel": (lambda x, p: F.layer_norm(
+        x.permute(0, 2, 3, 1), (WIDTH,), p["gain"], p["bias"]).permute(0, 3, 1, 2), FOUR, BOTH, ()),
+    "instancenorm with channels on axis 1": (
+        lambda x, p: F.instance_norm(x, weight=p["gain"], bias=p["bias"]), CHANNELS, BOTH, ()),
+    "batchnorm with channels on axis 1": (
+        lambda x, p: F.batch_norm(x, None, None, p["gain"], p["bias"], True), CHANNELS, BOTH, ()),
     "instancenorm": (lambda x, p: F.instance_norm(x, weight=p["gain"], bias=p["bias"]), FOUR, BOTH,
                      ()),
     "instancenorm of tokens": (lambda x, p: F.instance_norm(x.transpose(1, 2)).transpose(1, 2),

@@ -3,6 +3,7 @@ KEEL_PROGRAM names the program."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -15,6 +16,39 @@ from norm_programs import PROGRAMS, numbers
 
 KEEL = os.environ.get("KEEL_PROGRAM")
 UNKNOWN = {"dynamic tanh"}  # no norm of keel
+TABLE = settings.ROOT.parents[1] / "tests/program/identify_cases.inc"  # of both judges
+
+
+def table():
+    """(norm as keel runs it, its name, options, shape, shape as given, sizes of arrays)"""
+    for row in re.findall(r"^IDENTIFY\((.*?)\)$", TABLE.read_text(encoding="utf-8"), re.M | re.S):
+        norm, name, options, shape, arrays = re.findall(r'"([^"]*)"', row)
+        shape, _, given = shape.partition(" as ")
+        sizes = [tuple(map(int, s.split())) for s in (shape, given or shape)]
+        yield (norm, name, dict(o.split("=") for o in options.split()), *sizes,
+               {a: int(n) for a, n in (pair.split(":") for pair in arrays.split())})
+
+
+def computed(norm, shape, given, sizes):
+    """What keel computes of a norm, as arrays for `identify`."""
+    draw = np.random.default_rng(0)
+    arrays = {name: draw.normal(1, 1, shape).astype("f4") for name in ("x", "dy")}
+    for name, size in sizes.items():
+        arrays[name] = draw.normal(size=size).astype("f4")
+        if not name.endswith(("bias", "mean", "nu")):
+            arrays[name] = np.abs(arrays[name]) + np.float32(0.5)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder)
+        np.savez(path / "in.npz", **arrays)
+        subprocess.run([KEEL, "norm", norm, "--in", path / "in.npz", "--out", path / "out.npz"],
+                       check=True, capture_output=True)
+        results = dict(np.load(path / "out.npz"))
+    found = {n: arrays[n] for n in ("x", "dy", "gain", "bias") if n in arrays} \
+        | {n: results[n] for n in ("y", "dx", "dgain") if n in results}
+    found |= {n: found[n].reshape(given) for n in ("x", "y", "dy", "dx")}
+    found = {name: torch.from_numpy(value) for name, value in found.items()}
+    before = {n.removeprefix("state."): torch.from_numpy(arrays[n]) for n in arrays if "." in n}
+    return found | ({"before": before} if before else {})
 
 
 def asked(arrays):
@@ -35,7 +69,9 @@ def of_keel(match):
     options = match["options"]
     return {"eps": float(options.get("eps", 0)), "groups": int(options.get("groups", 1)),
             "unbiased": options.get("unbiased") == "true", "offset": int(options.get("offset", 0)),
-            "eps_place": "outside" if options.get("eps_outside") == "true" else "inside"}
+            "eps_place": "outside" if options.get("eps_outside") == "true" else "inside",
+            "per_pixel": options.get("per_pixel") == "true",
+            "channel_axis": options.get("channel_axis", "last")}
 
 
 def of_python(candidate):
@@ -43,7 +79,9 @@ def of_python(candidate):
     place = options.get("eps_place", "inside")
     return {"eps": options.get("eps", 0.0), "groups": options.get("groups", 1),
             "unbiased": options.get("unbiased", False), "offset": options.get("offset", 0),
-            "eps_place": "inside" if place == "clamp" else place}
+            "eps_place": "inside" if place == "clamp" else place,
+            "per_pixel": options.get("per_pixel", False),
+            "channel_axis": str(options.get("channel_axis", "last"))}
 
 
 @unittest.skipUnless(KEEL, "KEEL_PROGRAM names no program")
@@ -61,6 +99,22 @@ class SameAnswers(unittest.TestCase):
                     self.assertNotEqual(first["gradient"], "")
                 known = of_keel(first)
                 self.assertIn(known, [of_python(c) for c in ours.matches])
+
+    def test_one_table(self):
+        """Both name every norm of the table that both read, by the same name and options."""
+        rows = list(table())
+        self.assertGreater(len(rows), 35)
+        for norm, name, options, shape, given, sizes in rows:
+            with self.subTest(norm=norm, shape=given):
+                arrays = computed(norm, shape, given, sizes)
+                ours = identify(**arrays)
+                keels, code = asked(arrays)
+                self.assertEqual(code, 0, keels)
+                self.assertEqual({m["norm"] for m in keels["matches"]}, {name})
+                self.assertEqual(set(ours.names), {name}, ours.text())
+                self.assertLessEqual(options.items(), keels["matches"][0]["options"].items())
+                self.assertIn(of_keel(keels["matches"][0]), [of_python(c) for c in ours.matches])
+                self.assertNotEqual((ours.gradient(), keels["matches"][0]["gradient"]), ("", ""))
 
     def test_options(self):
         """An offset, an unbiased variance, and an eps outside of the root."""

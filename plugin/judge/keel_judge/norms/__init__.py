@@ -17,20 +17,37 @@ LARGEST = 4_000_000  # elements of x
 
 @dataclass
 class Problem:
-    """The arrays in float64; gain and bias are as large as x."""
+    """The arrays in float64."""
 
     x: torch.Tensor
     y: torch.Tensor
-    gain: torch.Tensor
-    bias: torch.Tensor
+    own_gain: torch.Tensor | None = None  # as they were given
+    own_bias: torch.Tensor | None = None
     dy: torch.Tensor | None = None
     dx: torch.Tensor | None = None
     dgain: torch.Tensor | None = None
     narrow: float = 0.0  # eps of y's type where it has 16 bits
-    has_gain: bool = False
-    has_parameters: bool = False
     has_unit_gain: bool = False  # one for each row: of the weights of a unit
     before: dict = field(default_factory=dict)
+
+    @property
+    def has_gain(self):
+        return self.own_gain is not None
+
+    @property
+    def sizes(self):
+        """Of the parameters that there are."""
+        return [p.numel() for p in (self.own_gain, self.own_bias) if p is not None]
+
+    @property
+    def has_parameters(self):
+        return bool(self.sizes)
+
+    def gain(self, grouping):
+        return expanded(self.own_gain, self.x.shape, 1.0, grouping.by_channel)
+
+    def bias(self, grouping):
+        return expanded(self.own_bias, self.x.shape, 0.0, grouping.by_channel)
 
 
 def wide(array):
@@ -49,15 +66,15 @@ def problem_of(arrays, before):
         if arrays.get(name) is not None and arrays[name].shape != x.shape:
             raise ValueError(f"{name} {tuple(arrays[name].shape)}: expected x's shape "
                              f"{tuple(x.shape)}")
-    gain, bias = wide(arrays.get("gain")), wide(arrays.get("bias"))
+    gain, bias, dgain = (wide(arrays.get(name)) for name in ("gain", "bias", "dgain"))
+    if gain is None and dgain is not None:  # only a norm with a gain has a gradient of one
+        gain = torch.ones_like(dgain)
     eps = FORMATS[torch.as_tensor(arrays["y"]).dtype].eps \
         if torch.as_tensor(arrays["y"]).dtype in FORMATS else EPS
     of_units = gain is not None and gain.dim() == 1 and x.dim() == 2 \
         and gain.shape[0] == x.shape[0] != x.shape[1]
-    return Problem(x, y, expanded(gain, x.shape, 1.0), expanded(bias, x.shape, 0.0),
-                   wide(arrays.get("dy")), wide(arrays.get("dx")), wide(arrays.get("dgain")),
-                   eps if eps > EPS else 0.0, gain is not None,
-                   gain is not None or bias is not None, of_units,
+    return Problem(x, y, gain, bias, wide(arrays.get("dy")), wide(arrays.get("dx")),
+                   dgain, eps if eps > EPS else 0.0, of_units,
                    {name: wide(value).flatten() for name, value in (before or {}).items()})
 
 
@@ -65,7 +82,7 @@ def candidates(problem):
     """All forms over all groupings, nearest first, by the root mean square of what is left."""
     size = float(problem.y.square().mean().sqrt()) or 1.0
     found = []
-    for grouping in groupings(problem.x.shape):
+    for grouping in groupings(problem.x.shape, problem.sizes):
         y = grouping.take(problem.y)
         for form in forms.FORMS:
             for candidate in form(problem, grouping):

@@ -103,6 +103,8 @@ def apart(matches):
         if len(values) > 1:
             shown = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in sorted(values))
             lines.append(f"{key} cannot be told ({shown}): {advice} would tell")
+    if norms[:1] == ["groupnorm"] and matches[0].options.get("groups") == 1:
+        lines.append("the same as layernorm of a whole sample with a gain and a bias per channel")
     if norms and norms[0] in TWINS:
         lines.append(f"the same as {TWINS[norms[0]]}")
     return lines

@@ -73,20 +73,21 @@ def plain_name(problem, grouping, is_centred, place):
     if place == "clamp":
         return "weightnorm" if problem.has_unit_gain else "scalenorm"
     if is_centred:
-        return {"row": "layernorm" if has_parameters else "layernorm_simple",
-                "batch": "batchnorm", "sequence": "instancenorm", "group": "groupnorm",
-                "step": "recurrentbatchnorm", "place": "layernorm of channels"}[grouping.name]
-    return {"row": "rmsnorm", "batch": "pn_v", "group": "groupscaling",
+        of_rows = "layernorm" if has_parameters else "layernorm_simple"
+        return {"row": of_rows, "place": of_rows, "batch": "batchnorm", "sequence": "instancenorm",
+                "group": "groupnorm", "one group": "groupnorm",
+                "step": "recurrentbatchnorm"}[grouping.name]
+    return {"row": "rmsnorm", "batch": "pn_v", "group": "groupscaling", "one group": "rmsnorm",
             "sequence": "filter response norm", "step": "pn_v of a time step",
             "place": "rmsnorm of channels"}[grouping.name]
 
 
 def plain(problem, grouping):
     """Every centred and uncentred norm over a grouping, with all options."""
-    x, bias = grouping.take(problem.x), grouping.take(problem.bias)
+    x, bias = grouping.take(problem.x), grouping.take(problem.bias(grouping))
     bases = {centred: Statistics(Groups(x, x, x), 0.0, centred) for centred in (True, False)}
     for offset in (0, 1) if problem.has_gain else (0,):
-        groups = Groups(x, grouping.take(problem.gain) + offset, bias)
+        groups = Groups(x, grouping.take(problem.gain(grouping)) + offset, bias)
         for is_centred in (True, False):
             for place, biased, eps in options(grouping, is_centred):
                 stats = OptionStatistics(bases[is_centred], x.shape[1], (place, biased, eps))
@@ -94,9 +95,17 @@ def plain(problem, grouping):
                 named |= {"eps_place": place} if place != "inside" else {}
                 named |= {} if biased else {"unbiased": True}
                 named |= {"offset": 1} if offset else {}
-                named |= {"groups": grouping.parts} if grouping.parts > 1 else {}
+                named |= shown(grouping, is_centred)
                 yield Candidate(plain_name(problem, grouping, is_centred, place), named, None,
                                 stats, groups, grouping)
+
+
+def shown(grouping, is_centred):
+    """What is said of a grouping besides the norm's name."""
+    named = {"groups": grouping.parts} if grouping.parts > 1 else {}
+    named |= {"groups": 1} if grouping.name == "one group" and is_centred else {}
+    named |= {"per_pixel": True} if grouping.name == "place" and is_centred else {}
+    return named | ({"channel_axis": 1} if grouping.by_channel else {})
 
 
 def options(grouping, is_centred):
@@ -153,9 +162,10 @@ def of_state(problem, grouping):
     if grouping.name != "batch":
         return
     x = grouping.take(problem.x)
-    before = problem.before
+    before = {name: state for name, state in problem.before.items() if state.numel() == len(x)}
     for eps in EPSILONS:
-        groups = Groups(x, grouping.take(problem.gain), grouping.take(problem.bias))
+        groups = Groups(x, grouping.take(problem.gain(grouping)),
+                        grouping.take(problem.bias(grouping)))
         found = []
         if "running_mean" in before and "running_var" in before:
             found.append(("batchnorm", {"evaluation": True},
@@ -164,7 +174,8 @@ def of_state(problem, grouping):
             zero = torch.zeros_like(before["psi2"])
             found.append(("powernorm", {}, StateStatistics(zero, before["psi2"], eps)))
         for name, named, stats in found:
-            yield Candidate(name, named | {"eps": eps}, None, stats, groups, grouping)
+            yield Candidate(name, named | {"eps": eps} | shown(grouping, True), None, stats, groups,
+                            grouping)
         if "running_mean" in before and "running_std" in before:
             yield from batchrenorm(groups, grouping, before, eps)
 
@@ -187,18 +198,19 @@ def batchrenorm(groups, grouping, before, eps):
 def without_statistics(problem, grouping):
     """No norm at all, and DyT: gain tanh(alpha x) + bias, with alpha from the elements that are
     not saturated."""
-    if grouping.name != "row":
+    if grouping.name not in ("row", "one group"):
         return
     yield Candidate("none", {}, grouping.take(problem.x), grouping=grouping,
                     own_error=torch.zeros(()))
-    inner = ((problem.y - problem.bias) / problem.gain).flatten()
+    gain, bias = problem.gain(grouping), problem.bias(grouping)
+    inner = ((problem.y - bias) / gain).flatten()
     x = problem.x.flatten()
     usable = (inner.abs() < 0.7) & (inner.abs() > 0.05) & (x != 0)
     if int(usable.sum()) < 3:
         return
     alpha = float(f"{float((torch.atanh(inner[usable]) / x[usable]).median()):.4g}")
-    y = problem.gain * torch.tanh(alpha * problem.x) + problem.bias
-    error = 8 * EPS * (problem.gain.abs() + y.abs() + problem.bias.abs())
+    y = gain * torch.tanh(alpha * problem.x) + bias
+    error = 8 * EPS * (gain.abs() + y.abs() + bias.abs())
     yield Candidate("dynamic tanh", {"alpha": alpha}, grouping.take(y), grouping=grouping,
                     own_error=grouping.take(error))
 

@@ -104,7 +104,7 @@ def distances(candidate, problem):
     if problem.dy is None or problem.dx is None or candidate.stats is None:
         return {}
     nu = problem.before.get("nu") if candidate.norm == "powernorm" else None
-    gradient = Gradient(candidate, problem.dy, problem.gain, nu)
+    gradient = Gradient(candidate, problem.dy, problem.gain(candidate.grouping), nu)
     bound = gradient.bound(problem.narrow)
     dx = candidate.grouping.take(problem.dx)
     return {name: largest((dx - value).abs(), bound) for name, value in gradient.variants()}
@@ -127,14 +127,14 @@ def gain_distance(candidate, problem):
     unit = g.back((x.abs() + stats.mean.abs()) * stats.rstd.abs())
     off = g.back(stats.rstd * stats.of_mean + xhat.abs() * stats.of_rstd)
     dy, shape = problem.dy, problem.dgain
+    axis = 1 if dy.dim() == 4 or g.by_channel else dy.dim() - 1
 
     def collect(t):
         if shape.numel() == 1 or of_rows:
             return t.sum(0) if of_rows else t.sum().reshape(shape.shape)
-        axis = 1 if t.dim() == 4 else t.dim() - 1
         return t.movedim(axis, 0).flatten(1).sum(1).reshape(shape.shape)
     of_rows = dy.dim() > 2 and shape.shape == dy.shape[1:]
-    if shape.numel() not in (1, dy.shape[1 if dy.dim() == 4 else -1]) and not of_rows:
+    if shape.numel() not in (1, dy.shape[axis]) and not of_rows:
         return None
     e = sum_error(terms.numel() / shape.numel(), collect(terms.abs()), collect(terms.square()),
                   collect(terms)).largest
