@@ -29,7 +29,9 @@ def parser():
     p.add_argument("--rank", type=int, help="judge in this process of torch.distributed alone")
     p.add_argument("--first", action="store_true", help="stop judging at the first wrong result")
     p.add_argument("--strict", action="store_true",
-                   help="also fail if a result is suspect or not judged")
+                   help="also fail if a result is suspect or not judged, or a norm is not what "
+                   "its name says")
+    p.add_argument("--no-norms", action="store_true", help="do not name what norms compute")
     p.add_argument("--table", action="store_true", help="print all ops, nearest to bounds first")
     p.add_argument("--dump", default="", metavar="DIR", help="save the inputs of wrong ops")
     p.add_argument("--record", metavar="DIR", help="write all results")
@@ -43,7 +45,7 @@ def options_of(given):
     return {"ops": tuple(given.ops.split(",")), "every": given.every, "share": given.share,
             "seconds": given.seconds, "memory": given.memory * 1e9, "rank": given.rank,
             "modules": tuple(given.modules.split(",")), "seed": given.seed,
-            "first": given.first, "dump": given.dump}
+            "first": given.first, "dump": given.dump, "norms": not given.no_norms}
 
 
 def context_of(given):
@@ -103,7 +105,8 @@ def run(given):
         print(f"keel-judge: {given.script} ended with {end}; the report is of what ran before",
               file=sys.stderr)
         return code
-    strictly = given.strict and (report.suspect or report.missing())
+    strictly = given.strict and (report.suspect or report.differing()
+                                 or not report.is_complete())
     return OK if report.ok and seen.ok and not strictly else WRONG
 
 

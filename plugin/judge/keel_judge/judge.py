@@ -10,9 +10,10 @@ from torch.optim import optimizer as optimizers
 from torch.utils._python_dispatch import (TorchDispatchMode, _disable_current_modes,
                                          _get_current_dispatch_mode)
 
-from keel_judge import dump
+from keel_judge import dump, elsewhere
 from keel_judge.call import (Call, Refused, before_writing, name_of, named_arguments, results_of,
                              tensors_in)
+from keel_judge.formulas import Formulas
 from keel_judge.measure import BLIND, measure
 from keel_judge.pattern import pattern_of
 from keel_judge.places import Places
@@ -42,6 +43,7 @@ class Options:
     memory: float = 2e9  # bytes that the judge of one op may take
     seconds: float = float("inf")  # that judging may take in all
     dump: str = ""  # a folder for the inputs of ops that are wrong
+    norms: bool = True  # whether to name what modules that look like norms compute
 
 
 class Sample:
@@ -69,7 +71,8 @@ class Judge(TorchDispatchMode):
 
     def __init__(self, model, options, watch=None):
         super().__init__()
-        self.options, self.report, self.places = options, Report(), Places(model)
+        self.options, self.report, self.formulas = options, Report(), Formulas()
+        self.places = Places(model, self._saw)
         self.watch = watch  # called with every judged op (record, against)
         self.sample = Sample(options)
         self.call_number, self.plans, self.is_in = 0, {}, False
@@ -90,7 +93,7 @@ class Judge(TorchDispatchMode):
             return func(*args, **kwargs)
         place = self.places.now((args, kwargs))
         self.call_number += 1
-        if plan == "other" or not self._chooses(place):
+        if plan == "other" or not self._chooses(place.module):
             return func(*args, **kwargs)
         return self._run(func, args, kwargs, place)
 
@@ -108,9 +111,28 @@ class Judge(TorchDispatchMode):
         return (self.is_here and report.steps % options.every == 0 and self.sample.takes_step
                 and report.seconds < options.seconds and not (options.first and report.findings))
 
-    def _chooses(self, place):
+    def _chooses(self, module):
         patterns = self.options.modules
-        return patterns == ("*",) or any(fnmatch.fnmatch(place.module, p) for p in patterns)
+        return patterns == ("*",) or any(fnmatch.fnmatch(module, p) for p in patterns)
+
+    def _saw(self, name, module, inputs, output):
+        if self.options.norms and self.is_here and self._chooses(name):
+            self.formulas.saw(name, module, inputs, output)
+
+    def count_elsewhere(self, func):
+        """An op of another thread that would have been judged, or not for another reason."""
+        if self.is_here and plan_of_any(func, self.options.ops) == "judge":
+            self.report.not_judged[elsewhere.label(func), elsewhere.REASON] += 1
+
+    def name_norms(self):
+        """After the program, when nothing sees what is run."""
+        began, report = time.perf_counter(), self.report
+
+        def is_in_time():
+            spent = report.seconds + time.perf_counter() - began
+            return spent < self.options.seconds
+        report.norms, report.norms_left = self.formulas.found(is_in_time)
+        report.seconds += time.perf_counter() - began
 
     def _run(self, func, args, kwargs, place):
         rule = rule_of(func)
@@ -218,6 +240,11 @@ class Judge(TorchDispatchMode):
         self.is_in = wanted
 
 
+def plan_of_any(func, patterns):
+    is_op = isinstance(func, torch._ops.OpOverload)
+    return plan_of(func, patterns) if is_op else "judge"
+
+
 def plan_of(func, patterns):
     """What to do with an op: pass it by, judge it, or leave it to other patterns."""
     if name_of(func) in PASSED or is_view(func):
@@ -269,7 +296,8 @@ def judge(model=None, **options):
     `model` gives the names of modules and parameters. `options` are those of Options."""
     watch = options.pop("watch", None)
     mode = Judge(model, Options(**options), watch)
-    with mode.places:
+    others = elsewhere.Elsewhere(mode.count_elsewhere, mode.places.threads)
+    with mode.places, others:
         handle = optimizers.register_optimizer_step_post_hook(mode.end_step)
         try:
             mode.come_or_go(True)
@@ -278,3 +306,5 @@ def judge(model=None, **options):
             handle.remove()
             mode.come_or_go(False)
             mode.report.steps += 1 if mode.call_number or not mode.report.steps else 0
+            mode.report.strangers = len(mode.places.strangers)
+    mode.name_norms()

@@ -1,6 +1,7 @@
 """Where in a program an op runs: module path, phase, and line of source."""
 import os
 import sys
+import threading
 from typing import NamedTuple
 
 import torch
@@ -19,18 +20,27 @@ class Place(NamedTuple):
     line: str  # file:line of the caller's own code; of the forward op, in backward
 
 
+class Stack(threading.local):
+    """Where a thread is: the names of the modules that it is in, and these modules."""
+
+    def __init__(self):
+        self.names, self.callers, self.optimizing = [], [], []
+
+
 class Places:
     """Follows modules by hooks, and the backward of an op by its sequence number: a node of the
-    backward has the number that autograd was about to give out when its forward ran."""
+    backward has the number that autograd was about to give out when its forward ran. Hooks run in
+    every thread, and each has a stack of its own."""
 
-    def __init__(self, model):
+    def __init__(self, model, saw=None):
+        self.saw = saw  # called with the name, the inputs and the output of every module
         self.names = {}
         self.parameters = {}
         if model is not None:
             self.names = {id(m): name for name, m in model.named_modules()}
             self.parameters = {id(p): name for name, p in model.named_parameters()}
-        self.stack, self.callers = [], []
-        self.forward, self.optimizing = {}, []
+        self.stack, self.forward, self.strangers = Stack(), {}, set()
+        self.threads = {threading.get_ident()}  # those whose ops are judged or counted
         self.handles = []
 
     def __enter__(self):
@@ -46,23 +56,32 @@ class Places:
             handle.remove()
 
     def _enter_module(self, module, inputs):
-        self.stack.append(self._name(module))
-        self.callers.append(module)
+        if threading.get_ident() not in self.threads and \
+                torch._C._current_autograd_node() is None:
+            self.strangers.add(threading.get_ident())
+        self.stack.names.append(self._name(module))
+        self.stack.callers.append(module)
 
     def _leave_module(self, module, inputs, output):
-        if self.stack:
-            self.stack.pop()
-            self.callers.pop()
+        if not self.stack.names:
+            return
+        name = self.stack.names.pop()
+        if self.stack.callers.pop() is module and self.saw:
+            self.saw(name, module, inputs, output)
 
     def _name(self, module):
         """The name in the model, or one below the module that calls it."""
         if id(module) in self.names:
             return self.names[id(module)]
-        if not self.callers:
+        if not self.stack.callers:
             return type(module).__name__
-        children = self.callers[-1].named_children()
+        children = self.stack.callers[-1].named_children()
         own = next((name for name, m in children if m is module), type(module).__name__)
-        return f"{self.stack[-1]}.{own}" if self.stack[-1] else own
+        return f"{self.module()}.{own}" if self.module() else own
+
+    def module(self):
+        """The name of the module that this thread is in."""
+        return self.stack.names[-1] if self.stack.names else ""
 
     def _enter_optimizer(self, optimizer, args, kwargs):
         owners = {}
@@ -71,34 +90,33 @@ class Places:
             state = optimizer.state.get(parameter, {})
             for tensor in (parameter, parameter.grad, *state.values()):
                 owners[id(tensor)] = name
-        self.optimizing.append((type(optimizer).__name__, owners))
+        self.stack.optimizing.append((type(optimizer).__name__, owners))
 
     def _leave_optimizer(self, optimizer, args, kwargs):
-        if self.optimizing:
-            self.optimizing.pop()
+        if self.stack.optimizing:
+            self.stack.optimizing.pop()
 
     def now(self, arguments):
         """Of an op that is about to run with these arguments."""
         node = torch._C._current_autograd_node()
-        if self.optimizing:
+        if self.stack.optimizing:
             return self._in_optimizer(tensors_in(arguments))
         if node is not None:
             return self._in_backward(node)
-        place = Place(self.stack[-1] if self.stack else "", "forward", caller())
+        place = Place(self.module(), "forward", caller())
         self.forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, place)
         return place
 
     def pass_by(self, with_line):
         """Of an op that is not judged, for the sake of its backward; short, if without its line."""
-        if self.optimizing or torch._C._current_autograd_node() is not None:
+        if self.stack.optimizing or torch._C._current_autograd_node() is not None:
             return
         number = torch._C._autograd._get_sequence_nr() - 1
         if number not in self.forward:
-            module = self.stack[-1] if self.stack else ""
-            self.forward[number] = Place(module, "forward", caller() if with_line else "")
+            self.forward[number] = Place(self.module(), "forward", caller() if with_line else "")
 
     def _in_optimizer(self, tensors):
-        name, owners = self.optimizing[-1]
+        name, owners = self.stack.optimizing[-1]
         found = next((owners[id(t)] for t in tensors if id(t) in owners), name)
         return Place(found, "optimizer", caller())
 

@@ -80,6 +80,9 @@ class Report:
     classes: Counter = field(default_factory=Counter)  # of (op, class of kernels)
     passed_by: Counter = field(default_factory=Counter)  # views, empty memory: nothing to judge
     rows: dict = field(default_factory=dict)
+    strangers: int = 0  # threads that began before the judge and ran modules
+    norms: list = field(default_factory=list)  # of NormModule
+    norms_left: int = 0  # kinds of modules for which there was no time
     steps: int = 0
     seconds: float = 0.0
 
@@ -99,9 +102,27 @@ class Report:
         """How many ops were not judged, but could have been with a rule or a wider judge."""
         return sum(self.not_judged.values())
 
+    def is_complete(self):
+        """Whether no op is known that was not judged."""
+        return not self.missing() and not self.strangers
+
+    def differing(self):
+        """Norms whose formula is not the one that their name says."""
+        return [norm for norm in self.norms if norm.differs]
+
     def summary(self):
-        return (f"{self.judged} ops judged in {self.steps} steps: {len(self.findings)} wrong, "
+        text = (f"{self.judged} ops judged in {self.steps} steps: {len(self.findings)} wrong, "
                 f"{len(self.suspect)} suspect, {self.blind} blind; {self.missing()} not judged")
+        others = ", ".join(dict.fromkeys(norm.kind for norm in self.differing()))
+        return text + (f"; not what the name says: {others}" if others else "")
+
+    def formulas(self):
+        """What the norms of the program are, because right ops may make a wrong formula."""
+        lines = ["formulas are not checked, but what modules that look like norms compute:"
+                 if self.norms else "formulas are not checked: right ops may make a wrong one"]
+        lines += ["  " + norm.text() for norm in self.norms]
+        lines += [f"  {self.norms_left} more kinds of modules: no time"] if self.norms_left else []
+        return lines
 
     def text(self, rank=False):
         parts = [finding.text() for finding in self.findings + self.suspect]
@@ -109,9 +130,12 @@ class Report:
             parts.append(self.table())
         parts += [f"not judged: {op}, {count} times: {reason}"
                   for (op, reason), count in sorted(self.not_judged.items())]
+        if self.strangers:
+            parts.append(f"not judged, nor counted: ops of {self.strangers} threads that had begun "
+                         "before the judge")
         parts += [f"holds only for kernels with {kind}: {op}, {count} times"
                   for (op, kind), count in sorted(self.classes.items())]
-        return "\n".join([*parts, self.summary()])
+        return "\n".join([*parts, *self.formulas(), self.summary()])
 
     def table(self):
         lines = [f"{'op':32} {'phase':9} {'calls':>6} {'of bound':>9} {'power':>8}  "
@@ -128,4 +152,6 @@ class Report:
                                for (op, reason), count in sorted(self.not_judged.items())],
                 "classes": [{"op": op, "kernels": kind, "count": count}
                             for (op, kind), count in sorted(self.classes.items())],
+                "strangers": self.strangers, "norms_left": self.norms_left,
+                "norms": [norm.as_dict() for norm in self.norms],
                 "rows": [asdict(row) | {"verdict": row.verdict()} for row in self.ranked()]}

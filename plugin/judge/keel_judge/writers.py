@@ -22,11 +22,14 @@ def as_json(report):
 
 def as_junit(report):
     """A test case for every op, module and phase: failed if wrong, skipped if blind, suspect or
-    not judged."""
+    not judged. And one for every norm, skipped if it is not what its name says."""
     cases = [case(row, report) for row in report.ranked()]
     cases += [f'<testcase classname="not judged" name={quoteattr(op)}>'
               f'<skipped message={quoteattr(reason)}/></testcase>'
               for op, reason in sorted(report.not_judged)]
+    cases += [f'<testcase classname="formulas" name={quoteattr(norm.kind)}>'
+              + (f"<skipped message={quoteattr(norm.text())}/>" if norm.differs else "")
+              + "</testcase>" for norm in report.norms]
     wrong = sum(row.wrong > 0 for row in report.rows.values())
     return ('<?xml version="1.0" encoding="UTF-8"?>\n'
             f'<testsuite name="keel_judge" tests="{len(cases)}" failures="{wrong}" '
@@ -61,10 +64,13 @@ def as_html(report):
     rows = "".join(table_row(row) for row in report.ranked())
     missing = "".join(f"<li>{html.escape(op)}, {count} times: {html.escape(reason)}</li>"
                       for (op, reason), count in sorted(report.not_judged.items()))
+    norms = "".join(f"<li>{html.escape(norm.text())}</li>" for norm in report.norms)
     return (f"<!doctype html><meta charset=utf-8><title>keel_judge</title><style>{STYLE}</style>"
             f"<h1>keel_judge</h1><p>{html.escape(report.summary())}</p>"
             f"<h2>Wrong</h2>{findings or '<p>nothing</p>'}"
             f"<h2>Suspect</h2>{doubts or '<p>nothing</p>'}"
+            f"<h2>Norms</h2><p>Formulas are not checked, but what norms compute.</p>"
+            f"<ul>{norms or '<li>none</li>'}</ul>"
             f"<h2>Ops</h2><table><tr>{heads}</tr>{rows}</table>"
             f"<h2>Not judged</h2><ul>{missing or '<li>nothing</li>'}</ul>\n")
 

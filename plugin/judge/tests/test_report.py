@@ -14,11 +14,13 @@ import xml.dom.minidom
 import settings
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import keel_judge
 from faults import Fault
 from honest import Step
 from keel_judge import command, writers
+from keel_judge.call import name_of
 from keel_judge.pattern import pattern_of
 
 SCRIPT = """import sys, torch
@@ -63,7 +65,52 @@ def planted(op="mm", **options):
     return report, at
 
 
+class Spoiled(TorchDispatchMode):
+    """Moves one element of every result of an op, at a known place."""
+
+    def __init__(self, op, place):
+        super().__init__()
+        self.op, self.place = op, place
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if name_of(func) == self.op:
+            with torch.no_grad():
+                result[self.place] += 1
+        return result
+
+
 class Reports(unittest.TestCase):
+    def test_place_of_the_worst(self):
+        """Of shapes whose axes differ, and in the second of two wrong places if that is worse."""
+        for op, shapes, place in (("mm", ((5, 3), (3, 7)), (1, 6)),
+                                  ("mm", ((2, 3), (3, 9)), (1, 2)),
+                                  ("bmm", ((2, 5, 3), (2, 3, 4)), (1, 4, 2)),
+                                  ("mm", ((1, 3), (3, 4)), (0, 3))):
+            a, b = (torch.randn(shape) for shape in shapes)
+            with self.subTest(op=op, place=place):
+                with Spoiled(op, place), keel_judge.judge() as report:
+                    y = a @ b
+                finding, = report.findings
+                self.assertEqual(finding.index, place)
+                self.assertEqual(finding.got, float(y[place]))
+                self.assertAlmostEqual(finding.expected, float((a.double() @ b.double())[place]))
+                self.assertIn(f"output 0{list(place)}: got", finding.text())
+        with Spoiled("bmm", (0, 1, 2)), Spoiled("bmm", (1, 4, 3)), Spoiled("bmm", (1, 4, 3)), \
+                keel_judge.judge() as report:
+            torch.randn(2, 5, 3) @ torch.randn(2, 3, 4)
+        self.assertEqual((report.findings[0].index, report.findings[0].wrong), ((1, 4, 3), 2))
+
+    def test_place_of_a_difference(self):
+        a, b = torch.randn(2, 5, 3), torch.randn(2, 3, 4)
+        with tempfile.TemporaryDirectory() as folder:
+            with keel_judge.record(folder):
+                torch.bmm(a, b)
+            with Spoiled("bmm", (1, 4, 2)), keel_judge.against(folder) as other:
+                torch.bmm(a, b)
+        self.assertEqual(other.first.index, (1, 4, 2))
+        self.assertAlmostEqual(other.first.here - other.first.there, 1, 5)
+
     def test_finding(self):
         report, at = planted()
         self.assertEqual(len(report.findings), 1, report.text())
