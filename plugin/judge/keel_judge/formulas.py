@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map_only
 
 from keel_judge.norms import identify
 
-MOST = 8_000  # elements of the numbers that a norm is tried on
+MOST, LARGEST = 8_000, 100_000  # elements of the numbers that a norm is tried on
 GAINS, BIASES = ("weight", "gain", "gamma", "scale", "g", "w"), ("bias", "beta", "shift", "b")
 STATES = ("running_mean", "running_var", "running_std", "psi2", "nu")
 # What a name claims, the longer names first, and the norms that are the same or a case of it.
@@ -197,7 +197,8 @@ def answer_of(seen):
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         for name, p in given.items():  # equal gains would not tell an offset
             p.copy_(torch.rand_like(p) + 0.5 if name == "gain" else torch.randn_like(p))
-        x, y = run(own, seen, seen.dtype if gain is None else gain.dtype)
+        sizes = {p.numel() for p in given.values()} or {*seen.shape[1:2], seen.shape[-1]}
+        x, y = run(own, seen, seen.dtype if gain is None else gain.dtype, sizes)
     first = None
     for shape, are_flat in views(x, own, given.values()):
         parameters = {k: p.flatten() if are_flat else p for k, p in given.items()}
@@ -208,19 +209,28 @@ def answer_of(seen):
     return first
 
 
-def run(module, seen, dtype):
-    """x and y: on as many samples as tell most if the module takes that, else on as many as the
-    program gave."""
-    shape = seen.shape
-    if not seen.others and len(shape) > 1:
-        few = (max(4, min(64, MOST // math.prod(shape[1:]))), *shape[1:])
+def run(module, seen, dtype, sizes):
+    """x and y: of the first of some shapes that the module takes."""
+    for shape in shapes_for(seen, sizes):
+        if math.prod(shape) > LARGEST:
+            continue
+        x = numbers_like(shape, dtype).to(seen.device)
         try:
-            x = numbers_like(few, dtype).to(seen.device)
-            return x, module(x)
-        except RuntimeError:
-            pass  # it has something for every sample
-    x = numbers_like(shape, dtype).to(seen.device)
-    return x, module(x, *seen.others)
+            return x, module(x, *seen.others)
+        except Exception:  # it was made for the shape that the program gave
+            if shape == seen.shape:
+                raise
+    raise ValueError("too large")
+
+
+def shapes_for(seen, sizes):
+    """As many samples as tell most, of few places besides the axes that parameters have; of all
+    places; and what the program gave. A norm of large numbers takes long."""
+    inner = seen.shape[1:]
+    if not seen.others and inner:
+        for rest in (tuple(n if n in sizes else min(n, 4) for n in inner), inner):
+            yield (max(4, min(64, MOST // math.prod(rest))), *rest)
+    yield seen.shape
 
 
 def numbers_like(shape, dtype):

@@ -21,7 +21,7 @@ def honest(seeds):
             for seed in range(seeds):
                 step = Step(name, seed, autocast=autocast)
                 step()
-                with keel_judge.judge(step.model) as report:
+                with keel_judge.judge(step.model, norms=False) as report:
                     step()
                 counts += collections.Counter(
                     steps=1, judged=report.judged, wrong=len(report.findings), blind=report.blind,
