@@ -116,9 +116,14 @@ bool divides_by_zero(EwCode code, const std::array<Err, 3>& operands) {
 }
 
 // What errors of the operands may do to the result: each is moved to both its ends. Codes are
-// monotone or constant over such a distance, but for jumps, which the ends show, and a pole.
+// monotone or constant over such a distance, but for jumps, which the ends show, a pole, and
+// equality.
 double spread(const EwStep& step, const std::array<Err, 3>& operands, double value) {
   if (divides_by_zero(step.code, operands)) return INFINITY;
+  if (step.code == EwCode::kEqual) {  // the ends may be equal to nothing, and what lies between
+    const double room = operands[0].error + operands[1].error;
+    return room > 0 && std::abs(operands[0].value - operands[1].value) <= room ? 1 : 0;
+  }
   double total = 0;
   std::array<double, 3> at{operands[0].value, operands[1].value, operands[2].value};
   for (std::size_t i = 0; i < std::size_t(arity(step.code)); ++i) {

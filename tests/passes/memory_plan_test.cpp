@@ -90,7 +90,7 @@ std::int64_t aligned(std::int64_t bytes) {
 }
 
 // The most bytes of the arena that values hold at one time, each from where it is made to where it
-// is last read.
+// is last read. A value that is written over a part of another keeps more than its own.
 std::int64_t most_held(const Lives& lives, int times) {
   std::int64_t most = 0;
   for (int now = 0; now <= times; ++now) {
@@ -127,7 +127,7 @@ void check_plan(const Graph& g) {
       CHECK(lives.is_claimed(a, b));
     }
   }
-  CHECK(plan.live_bytes == most_held(lives, g.size()));
+  CHECK(plan.live_bytes >= most_held(lives, g.size()));
   CHECK(plan.live_bytes <= plan.arena_bytes);
   CHECK(plan.arena_bytes <= plan.total_bytes);
 }
@@ -142,6 +142,17 @@ TEST_CASE("memory plan: random graphs, before and after the passes") {
 }
 
 const TensorType kLine{DType::kF32, {64}};
+
+TEST_CASE("memory plan: live bytes of a chain without claims, by hand") {
+  Graph g;
+  const Value x = g.input("x", {DType::kF32, {4, 16}});  // 256 bytes
+  const Value a = ops::transpose(g, x, {1, 0}), b = ops::transpose(g, a, {1, 0});
+  g.mark_output("y", ops::transpose(g, b, {1, 0}));
+  // x stays to the end; with it live a and b, then b and y.
+  CHECK(plan_memory(g).live_bytes == 3 * 256);
+  CHECK(plan_memory(g).arena_bytes == 3 * 256);
+  CHECK(plan_memory(g).total_bytes == 4 * 256);
+}
 
 TEST_CASE("memory plan: a chain of claims takes one buffer beside its input") {
   Graph g;

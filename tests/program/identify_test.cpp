@@ -60,9 +60,9 @@ Names words(const std::string& text, char between) {
   return found;
 }
 
-Shape shape_of(const std::string& text) {
+Shape shape_of(const std::string& text, char between) {
   std::vector<std::int64_t> sizes;
-  for (const std::string& size : words(text, ' ')) sizes.push_back(std::stoll(size));
+  for (const std::string& size : words(text, between)) sizes.push_back(std::stoll(size));
   return Shape(sizes);
 }
 
@@ -70,15 +70,15 @@ Shape shape_of(const std::string& text) {
 Named named(const std::string& norm, const std::string& name, const std::string& options,
             const std::string& shape, const std::string& arrays) {
   const std::size_t as = shape.find(" as ");
-  Named row{.norm = norm, .name = name, .x = shape_of(shape.substr(0, as))};
-  if (as != std::string::npos) row.given = shape_of(shape.substr(as + 4));
+  Named row{.norm = norm, .name = name, .x = shape_of(shape.substr(0, as), ' ')};
+  if (as != std::string::npos) row.given = shape_of(shape.substr(as + 4), ' ');
   for (const std::string& option : words(options, ' ')) {
     const Names pair = words(option, '=');
     row.options[pair.at(0)] = pair.at(1);
   }
   for (const std::string& array : words(arrays, ' ')) {
     const Names pair = words(array, ':');
-    row.more.emplace_back(pair.at(0), shape_of(pair.at(1)));
+    row.more.emplace_back(pair.at(0), shape_of(pair.at(1), 'x'));
   }
   return row;
 }

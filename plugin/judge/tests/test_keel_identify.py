@@ -26,7 +26,8 @@ def table():
         shape, _, given = shape.partition(" as ")
         sizes = [tuple(map(int, s.split())) for s in (shape, given or shape)]
         yield (norm, name, dict(o.split("=") for o in options.split()), *sizes,
-               {a: int(n) for a, n in (pair.split(":") for pair in arrays.split())})
+               {a: tuple(map(int, n.split("x"))) for a, n in (
+                   pair.split(":") for pair in arrays.split())})
 
 
 def computed(norm, shape, given, sizes):

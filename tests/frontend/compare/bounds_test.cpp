@@ -31,7 +31,8 @@ bool widens(Backend& judge, const NodeReport& report, const NodeTensors& tensors
   const Tensor& input = *tensors.inputs[std::size_t(i)];
   Tensor error(DType::kF64, input.shape());
   for (std::int64_t e = 0; e < input.elements(); ++e) {
-    error.as<double>()[std::size_t(e)] = 1e-3 * std::abs(input.at(e));
+    // As large as it takes for a sign to turn, or for equal numbers to differ.
+    error.as<double>()[std::size_t(e)] = 2 * std::abs(input.at(e)) + 1;
   }
   std::vector<const Tensor*> errors(tensors.inputs.size());
   const auto bounds = [&] {

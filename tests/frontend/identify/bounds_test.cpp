@@ -63,13 +63,15 @@ TEST_CASE("identify bounds: of y, dx and dgain, by hand") {
   const Form batch{"batchnorm", {{"eps", "0"}, {"gain", "true"}, {"bias", "false"}}};
   check_units(Trial(*judge, column, batch).judged_y().bound, std::vector<double>(4, 51));
 
-  // g = (1, 0, 0, 0): 16 and 10 for a mean and a 1 / s that are known; those of the other program
-  // are not, and add 13.5 (g + mean g + 3 / 4) + 19.5 / 4 + twice 19.5 / 4.
+  // g = (1, 0, 0, 0), with means over n - 1, since a variance may be unbiased: 6 of a sum of one
+  // term among four. Mean and 1 / s are the other program's own, which xhat takes 19.5 from.
   given.gain = numbers({4}, {1, 1, 1, 1});
   Trial trial(*judge, given, rows);
   const JudgedGradient gradient = trial.gradient(numbers({1, 4}, {1, 0, 0, 0}));
-  const double own = 13.5 * (0.25 + 0.75) + 2 * 19.5 / 4;
-  check_units(gradient.dx.bound, {16 + 13.5 + own, 10 + own, 10 + own, 10 + own});
+  const double rounded = (6 + 6) / 3.0 + (6 + 6) / 3.0 + (6 + 4) / 3.0 + 6 / 3.0;
+  const double moved = 13.5 * (1 / 3.0 + 3 / 3.0) + 2 * 19.5 / 3;
+  const double other = rounded + moved;
+  check_units(gradient.dx.bound, {6 + 13.5 + other, other, other, other});
   REQUIRE(gradient.dgain.has_value());
   // One term, 3 eps of it, 4 of the unit, and xhat's own 19.5.
   CHECK(gradient.dgain->bound.at(0) / compare::kEps == doctest::Approx(3 + 4 + 19.5).epsilon(0.2));
@@ -87,7 +89,7 @@ TEST_CASE("identify bounds: within a bound a norm is known, beyond it it is refu
                                {{"layernorm", {{"eps", "1e-05"}, {"gain", "true"}}}, {9, 12}, 12},
                                {{"rmsnorm", {{"eps", "1e-06"}, {"gain", "true"}}}, {9, 12}, 12},
                                {{"scalenorm", {{"eps", "1e-05"}}}, {9, 12}, 1},
-                               {{"weightnorm", {}}, {9, 12}, 9},
+                               {{"weightnorm", {{"eps", "1e-12"}}}, {9, 12}, 9},
                                {{"groupnorm", {{"groups", "3"}, {"eps", "1e-05"}}}, {4, 12, 2, 3}},
                                {{"instancenorm", {{"eps", "1e-05"}}}, {4, 6, 2, 3}},
                                {{"batchnorm", {{"eps", "1e-05"}}}, {9, 12}, 12},
