@@ -85,10 +85,12 @@ Named named(const std::string& norm, const std::string& name, const std::string&
 
 const std::vector<Named>& known_norms() {
 #define IDENTIFY(...) named(__VA_ARGS__),
+#define KEEL_IDENTIFY(...) named(__VA_ARGS__),
   static const std::vector<Named> all{
 #include "tests/program/identify_cases.inc"
   };
 #undef IDENTIFY
+#undef KEEL_IDENTIFY
   return all;
 }
 
