@@ -1,6 +1,7 @@
 // keel text tokenize, detokenize, lower, normalize, bpe apply and bpe undo
 #include <functional>
 
+#include "frontend/io/message.h"
 #include "frontend/text/bpe.h"
 #include "frontend/text/line_reader.h"
 #include "frontend/text/punctuation.h"
@@ -34,9 +35,16 @@ int filter(const std::function<std::string(std::string_view, const text::Line&)>
 }  // namespace
 
 int run_tokenize(TokenizeArgs args) {
+  const std::string& language = args.options.language;
   args.options.escape = !args.no_escape;
   if (!args.prefixes.empty()) {
     args.options.prefixes = text::NonbreakingPrefixes::load(args.prefixes);
+  } else if (text::NonbreakingPrefixes::lacks(language)) {
+    io::warn(
+        fmt::format("keel has no abbreviations of '{0}' and takes those of English, so that full "
+                    "stops after abbreviations differ from Moses; --prefixes takes Moses' own "
+                    "list, nonbreaking_prefix.{0}",
+                    language));
   }
   const text::MosesTokenizer tokenize(args.options);
   return filter([&](std::string_view, const text::Line& line) { return tokenize(line.text); });
@@ -45,7 +53,10 @@ int run_tokenize(TokenizeArgs args) {
 int run_detokenize(DetokenizeArgs args) {
   args.options.unescape = !args.no_unescape;
   return filter([&](std::string_view, const text::Line& line) {
-    return text::moses_detokenized(line.text, args.options);
+    // Moses leaves a line that is a tag as it is.
+    const bool tag =
+        line.text.size() > 2 && line.text.starts_with('<') && line.text.ends_with('>');
+    return tag ? std::string(line.text) : text::moses_detokenized(line.text, args.options);
   });
 }
 

@@ -24,7 +24,7 @@ struct NoArgs {};
 
 std::string expect_language(const std::string& code) {
   if (text::is_language(code)) return "";
-  return fmt::format("expected a language of two letters (ISO 639-1), such as en, got '{}'", code);
+  return fmt::format("expected the code of a language (ISO 639-1), such as en, got '{}'", code);
 }
 
 void add_language(CLI::App& app, std::string& language) {
@@ -42,7 +42,7 @@ void add_tokenize(CLI::App& text, const Command& command) {
   app->add_flag("--keep-last-period", args.options.keep_last_period,
                 "after a prefix at a line's end too, as sacremoses does");
   app->add_option("--prefixes", args.prefixes, "a file of words that keep their full stop")
-      ->default_str("those of Moses for en and de");
+      ->default_str("Moses' for en and de, else those of en");
   app->footer(
       "examples:\n  echo \"Don't.\" | keel text tokenize --language en\n"
       "  keel text tokenize --language de < raw.de > tok.de");

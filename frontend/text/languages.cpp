@@ -14,6 +14,7 @@ constexpr std::string_view kCodes =
 }  // namespace
 
 bool is_language(std::string_view code) {
+  if (code == "mni" || code == "tdt" || code == "yue") return true;
   for (std::size_t at = 1; at + 2 < kCodes.size(); at += 3) {
     if (kCodes.substr(at, 2) == code) return true;
   }

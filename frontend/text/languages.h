@@ -5,7 +5,8 @@
 
 namespace keel::text {
 
-// Whether it is a two-letter code of ISO 639-1, such as en, or Moses' cz for Czech.
+// Whether it is a two-letter code of ISO 639-1, such as en, or one of Moses' others: cz for Czech,
+// mni, tdt (Tetun) and yue.
 bool is_language(std::string_view code);
 
 }  // namespace keel::text

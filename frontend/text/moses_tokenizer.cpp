@@ -1,6 +1,7 @@
 #include "frontend/text/moses_tokenizer.h"
 
 #include <array>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -29,21 +30,37 @@ Codes squeezed(const Codes& text) {
   return out;
 }
 
-bool stands_alone(char32_t code) {
-  return !is_alphanumeric(code) && CodesView(U" .'`,-").find(code) == CodesView::npos;
+// The signs that may stand within a word of the language.
+CodesView signs_within_words(std::string_view language) {
+  if (language == "fi" || language == "sv") return U" .'`,-:";
+  return language == "ca" ? U" .'`,-\u00B7" : U" .'`,-";
 }
 
-// Rule 2.
-Codes with_spaces_round_signs(const Codes& text) {
+Codes with_spaces_round(const Codes& text, const std::function<bool(std::size_t)>& stands_alone) {
   Codes out;
-  for (char32_t code : text) {
-    if (stands_alone(code)) {
-      out += {U' ', code, U' '};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (stands_alone(i)) {
+      out += {U' ', text[i], U' '};
     } else {
-      out += code;
+      out += text[i];
     }
   }
   return out;
+}
+
+// Rule 2.
+Codes with_spaces_round_signs(const Codes& text, std::string_view language) {
+  const CodesView within = signs_within_words(language);
+  return with_spaces_round(text, [&](std::size_t i) {
+    return !is_alphanumeric(text[i]) && within.find(text[i]) == CodesView::npos;
+  });
+}
+
+// The end of rule 2.
+Codes with_spaces_unless_before_small_letter(const Codes& text, char32_t sign) {
+  return with_spaces_round(text, [&](std::size_t i) {
+    return text[i] == sign && (i + 1 == text.size() || !is_lower(text[i + 1]));
+  });
 }
 
 // Rule 3.
@@ -161,7 +178,10 @@ MosesTokenizer::MosesTokenizer(MosesOptions options)
                                   : NonbreakingPrefixes::of_language(options_.language)) {}
 
 std::string MosesTokenizer::operator()(std::string_view line) const {
-  Codes text = with_spaces_round_signs(squeezed(code_points(line)));
+  Codes text = with_spaces_round_signs(squeezed(code_points(line)), options_.language);
+  const bool northern = options_.language == "fi" || options_.language == "sv";
+  if (northern) text = with_spaces_unless_before_small_letter(text, U':');
+  if (options_.language == "tdt") text = with_spaces_unless_before_small_letter(text, U'\'');
   if (options_.aggressive_hyphens) text = with_split_hyphens(text);
   text = with_split_commas(with_joined_dots(text));
   split_apostrophes(text);
@@ -173,8 +193,10 @@ std::string MosesTokenizer::operator()(std::string_view line) const {
 void MosesTokenizer::split_apostrophes(Codes& text) const {
   const auto letter = [](char32_t code) { return is_letter(code); };
   const auto other = [](char32_t code) { return !is_letter(code); };
-  const bool english = options_.language == "en";
-  if (!english && options_.language != "fr" && options_.language != "it") {
+  const std::string& language = options_.language;
+  const bool english = language == "en", within = language == "so" || language == "tdt";
+  const bool roman = language == "fr" || language == "it" || language == "ga" || language == "ca";
+  if (!english && !roman && !within) {
     Codes out;
     for (char32_t code : text) out += code == U'\'' ? Codes(U" ' ") : Codes(1, code);
     text = std::move(out);
@@ -186,7 +208,7 @@ void MosesTokenizer::split_apostrophes(Codes& text) const {
   replace_apostrophe(text, other, other, U" ' ");
   replace_apostrophe(text, before_letter, letter, U" ' ");
   replace_apostrophe(text, letter, other, U" ' ");
-  replace_apostrophe(text, letter, letter, english ? U" '" : U"' ");
+  if (!within) replace_apostrophe(text, letter, letter, english ? U" '" : U"' ");
   const auto number = [](char32_t code) { return is_number(code); };
   const auto s = [](char32_t code) { return code == U's'; };
   if (english) replace_apostrophe(text, number, s, U" '");
@@ -202,7 +224,8 @@ bool MosesTokenizer::keeps_period(CodesView word, CodesView next) const {
   const std::string utf8 = utf8_of(word);
   if (prefixes_.always(utf8)) return true;
   if (next.empty()) return false;
-  return is_lower(next[0]) ||
+  const bool ordinal = next[0] == 0xAA || next[0] == 0xBA;  // small letters to Perl
+  return is_lower(next[0]) || ordinal ||
          (U'0' <= next[0] && next[0] <= U'9' && prefixes_.before_numbers(utf8));
 }
 

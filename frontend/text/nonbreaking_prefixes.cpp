@@ -1,8 +1,11 @@
 #include "frontend/text/nonbreaking_prefixes.h"
 
+#include <algorithm>
+#include <array>
+
 #include "frontend/text/lines.h"
 #include "frontend/text/text_file.h"
-#include "frontend/text/utf8.h"
+#include "frontend/text/unicode.h"
 #include "src/core/error.h"
 
 namespace keel::text {
@@ -33,6 +36,12 @@ constexpr std::string_view kGerman =
     "sen sog sogen s.p.a spp u.a u.\u00E4 u.E u.g u.s.w u.U usf usw vgl z.B z.T z.Zt zzt "
     "BSE Buchst Ca Chr Co D.h Dkr I.F Ltd Mio Mrd MwSt SA Std Zt";
 
+// Languages that Moses has a list for, and keel has not.
+constexpr std::array<std::string_view, 36> kListsOfMoses = {
+    "as", "bn", "ca", "cs", "el", "es", "et", "fi",  "fr",  "ga", "gu",  "hi",
+    "hu", "is", "it", "kn", "lt", "lv", "ml", "mni", "mr",  "nl", "or",  "pa",
+    "pl", "pt", "ro", "ru", "sk", "sl", "sv", "ta",  "tdt", "te", "yue", "zh"};
+
 }  // namespace
 
 void NonbreakingPrefixes::add(std::string_view words) {
@@ -61,16 +70,25 @@ NonbreakingPrefixes NonbreakingPrefixes::load(const std::filesystem::path& path)
 NonbreakingPrefixes NonbreakingPrefixes::parse(std::string_view content, const std::string& file) {
   NonbreakingPrefixes result;
   Lines lines(content);
+  bool any = false;
   while (const std::optional<Line> line = lines.next()) {
-    const std::vector<std::string_view> words = words_of(line->text);
-    if (words.empty() || words[0].starts_with('#')) continue;
-    const bool restricted = words.size() == 2 && words[1] == kOnlyBeforeNumbers;
-    check(words.size() == 1 || restricted, ErrorKind::kBadInput,
-          "[prefixes] {}: expected a word, and perhaps {}, got '{}'", place(file, line->number),
-          kOnlyBeforeNumbers, clipped(line->text, 60));
-    (restricted ? result.before_numbers_ : result.always_).emplace(words[0]);
+    std::string_view word = line->text;
+    if (word.empty() || word.starts_with('#')) continue;
+    const std::size_t mark = word.rfind(kOnlyBeforeNumbers);
+    const bool restricted =
+        mark != std::string_view::npos && mark > 0 && is_space(char32_t(word[mark - 1]));
+    if (restricted) word = word.substr(0, mark - 1);
+    any |= words_of(word).size() == 1;
+    (restricted ? result.before_numbers_ : result.always_).emplace(word);
   }
+  check(any, ErrorKind::kBadInput,
+        "[prefixes] {}: expected a word a line, and perhaps {}, got no such line", file,
+        kOnlyBeforeNumbers);
   return result;
+}
+
+bool NonbreakingPrefixes::lacks(std::string_view language) {
+  return std::ranges::find(kListsOfMoses, language) != kListsOfMoses.end();
 }
 
 }  // namespace keel::text

@@ -15,9 +15,12 @@ class NonbreakingPrefixes {
   // Moses' lists for English ("en") and German ("de"); for every other language that of English,
   // which is Moses' own fallback.
   static NonbreakingPrefixes of_language(std::string_view language);
+  // Whether Moses has a list for the language, and of_language() gives that of English instead.
+  static bool lacks(std::string_view language);
   // Reads a file in Moses' form: one word in each line, without its full stop, then #NUMERIC_ONLY#
-  // if it counts only before a number. Empty lines and those that begin with # are ignored. Throws
-  // as read_text, and Error{kBadInput} with file and line for any other line.
+  // if it counts only before a number. Empty lines and those that begin with # are ignored. A line
+  // counts with its blanks, as in Moses, whose lists have some that therefore match no word. Throws
+  // as read_text, and Error{kBadInput} for a file in which no line has one word.
   static NonbreakingPrefixes load(const std::filesystem::path& path);
   static NonbreakingPrefixes parse(std::string_view content, const std::string& file);
 

@@ -86,6 +86,8 @@ void replace_between(std::u32string& text, const Rule& rule, Left left, Right ri
 }
 
 bool is_basic_letter(char32_t code) { return code < 0x80 && is_letter(code); }
+bool is_basic_digit(char32_t code) { return code < 0x80 && is_digit(code); }
+bool is_basic_space(char32_t code) { return code < 0x80 && is_space(code); }
 
 // "(\d) %" and ") ." without their blanks.
 void join_signs(std::u32string& text) {
@@ -95,7 +97,7 @@ void join_signs(std::u32string& text) {
   };
   replace_between(text, {U" ", U""}, closes_bracket, ends_phrase);
   apply_rules(text, kBlanksInBrackets);
-  replace_between(text, {U" ", U""}, is_digit, [](char32_t code) { return code == U'%'; });
+  replace_between(text, {U" ", U""}, is_basic_digit, [](char32_t code) { return code == U'%'; });
 }
 
 // Moves a quote after the commas and full stops that follow it.
@@ -132,7 +134,7 @@ std::u32string with_quotes_before_stops(std::u32string_view text) {
     }
     // Blanks after the quote, and the character after them, belong to what was matched.
     std::size_t end = quote + 1;
-    while (end < text.size() && is_space(text[end])) ++end;
+    while (end < text.size() && is_basic_space(text[end])) ++end;
     if (end < text.size() && text[end] != U'<') ++end;
     ((out += U'"') += text.substr(i, quote - i)) += text.substr(quote + 1, end - quote - 1);
     i = end;
@@ -156,11 +158,14 @@ std::string normalized_punctuation(std::string_view line, std::string_view langu
   apply_rules(text, kSingleQuotes);
   apply_rules(text, kNoBreakBlanks);
   squeeze_blanks(text);
-  const bool spanish_like = language == "de" || language == "es" || language == "fr";
-  if (language == "en") text = with_stops_before_quotes(text);
-  if (spanish_like) text = with_quotes_before_stops(text);
-  const bool comma = spanish_like || language == "cs" || language == "cz";
-  replace_between(text, {U"\u00A0", comma ? U"," : U"."}, is_digit, is_digit);
+  const bool czech = language == "cs" || language == "cz";
+  if (language == "en") {
+    text = with_stops_before_quotes(text);
+  } else if (!czech) {
+    text = with_quotes_before_stops(text);
+  }
+  const bool comma = czech || language == "de" || language == "es" || language == "fr";
+  replace_between(text, {U"\u00A0", comma ? U"," : U"."}, is_basic_digit, is_basic_digit);
   return utf8_of(text);
 }
 

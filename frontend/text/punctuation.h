@@ -13,8 +13,8 @@ namespace keel::text {
 //              letters becomes ', U+2019 elsewhere becomes " and other single quotes become '
 //   dashes     the short one becomes -, the long one - with blanks around it; the ellipsis ...
 //   no-break   blanks of that kind are removed at quotes, and before % : ? ! ;
-//   quotes at the end of a phrase   English has , and . before ", German, Spanish and French after
-//              it, but . only if no < follows
+//   quotes at the end of a phrase   English has , and . before ", all other languages after it, but
+//              . only if no < follows; Czech leaves them
 //   numbers    a no-break blank between digits becomes a comma in German, Spanish, Czech and
 //              French, and a point in other languages
 // `language` is "en", "de", ... Throws Error{kBadInput} unless the line is UTF-8.

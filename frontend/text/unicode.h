@@ -15,8 +15,8 @@ void append_utf8(std::string& utf8, char32_t code);
 std::string utf8_of(std::u32string_view codes);
 
 // Unicode's Alphabetic: letters, letter-like numbers, circled letters, and the vowel signs of
-// scripts that write them as marks. Combining accents, which may follow any letter, are not letters
-// themselves; normalized() joins them to their letters.
+// scripts that write them as marks. Other marks, such as combining accents and the signs that mute a
+// vowel, are not letters themselves; normalized() joins accents to their letters.
 bool is_letter(char32_t code);
 bool is_digit(char32_t code);      // a decimal digit of any script
 bool is_number(char32_t code);     // digits, fractions, Roman and circled numbers
@@ -29,7 +29,8 @@ inline bool is_alphanumeric(char32_t code) { return is_letter(code) || is_digit(
 // The words between white space; none is empty.
 std::vector<std::string_view> split_at_spaces(std::string_view utf8);
 
-// Converts capitals of every script to lower case, one character for one (U+0130 becomes i).
+// Converts capitals of every script to lower case, one character for one, but U+0130, the I with a
+// dot, becomes i and U+0307, the dot above.
 std::string lower_case_unicode(std::string_view utf8);
 
 // Canonical composition, or compatibility composition, which also replaces ligatures, wide and

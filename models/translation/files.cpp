@@ -4,8 +4,10 @@
 #include <set>
 #include <utility>
 
+#include "frontend/io/message.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/text/line_reader.h"
+#include "frontend/text/nonbreaking_prefixes.h"
 #include "models/translation/corpus_layout.h"
 #include "models/translation/tatoeba.h"
 #include "src/core/error.h"
@@ -51,7 +53,16 @@ class SplitFiles {
         place_(find_folder(folder, layout, sources(task::Split::kTrain))) {
     // A test set is not read before it is asked for, but that it is missing should not be found
     // after hours of training.
-    for (const CorpusSide& side : {sides_.first, sides_.second}) path(task::Split::kTest, side);
+    for (const CorpusSide& side : {sides_.first, sides_.second}) {
+      path(task::Split::kTest, side);
+      if (raw_ && text::NonbreakingPrefixes::lacks(side.language)) {
+        io::warn(fmt::format(
+            "keel has no abbreviations of '{0}' and takes those of English, so that full stops "
+            "after abbreviations differ from Moses; keel text tokenize --prefixes and "
+            "model.tokenized=true give Moses' tokens",
+            side.language));
+      }
+    }
   }
 
   const fs::path& place() const { return place_; }

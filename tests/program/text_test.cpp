@@ -57,16 +57,38 @@ TEST_CASE("text: filters") {
   CHECK(filter_text({"lower"}, "").out.empty());
 }
 
+TEST_CASE("text: a tag is not detokenized") {
+  CHECK(filter_text({"detokenize"}, "<b> a , b </b>\n<> x , <b>\n<>,\n").out ==
+        "<b> a , b </b>\n<> x , <b>\n<>,\n");
+  CHECK(filter_text({"detokenize"}, "<b> a , b\n").out == "<b> a, b\n");
+}
+
+TEST_CASE("text: a language whose abbreviations keel has not is said") {
+  test::TempDir folder;
+  test::write_bytes(folder / "list", "p.ex\nM\n");
+  for (const char* language : {"fr", "yue", "cs"}) {
+    const ProcessResult result = filter_text({"tokenize", "--language", language}, "a\n");
+    CHECK(holds(result.err, fmt::format("keel has no abbreviations of '{}'", language)));
+    CHECK(holds(result.err, fmt::format("nonbreaking_prefix.{}", language)));
+    CHECK(filter_text({"tokenize", "--language", language, "--prefixes", folder / "list"}, "a\n")
+              .err.empty());
+  }
+  // Moses has no list for Turkish either.
+  for (const char* language : {"en", "de", "tr"}) {
+    CHECK(filter_text({"tokenize", "--language", language}, "a\n").err.empty());
+  }
+}
+
 TEST_CASE("text: a language that is none") {
   for (const char* command : {"tokenize", "detokenize"}) {
     check_refusal(filter_text({command, "--language", "german"}, "a\n"), 2,
-                  "--language: expected a language of two letters (ISO 639-1), such as en, got "
+                  "--language: expected the code of a language (ISO 639-1), such as en, got "
                   "'german'");
   }
   check_refusal(filter_text({"tokenize", "--language", "xx"}, "a\n"), 2, "got 'xx'");
   check_refusal(filter_text({"normalize", "--punctuation", "ge"}, "a\n"), 2, "got 'ge'");
   check_refusal(filter_text({"normalize", "--punctuation", "a a"}, "a\n"), 2, "got 'a a'");
-  for (const char* code : {"en", "cz", "vi", "zu", "aa"}) {
+  for (const char* code : {"en", "cz", "vi", "zu", "aa", "tdt", "yue", "mni"}) {
     CHECK(filter_text({"tokenize", "--language", code}, "a\n").out == "a\n");
   }
 }
@@ -209,7 +231,7 @@ TEST_CASE("text: what cannot be read is named by file and line") {
   check_refusal(run_text({"bleu", codes, codes, "--tokenize", "14"}), 2, "--tokenize");
   test::write_bytes(folder / "prefixes", "a b c\n");
   check_refusal(run_text({"tokenize", "--prefixes", folder / "prefixes"}), 3,
-                "prefixes: line 1: expected a word");
+                "prefixes: expected a word a line");
   check_refusal(run_text({"stem"}), 2);
   check_refusal(run_text({}), 2);
 }

@@ -41,7 +41,11 @@ TEST_CASE("punctuation: no-break blanks") {
                       "5% n\u00BA 7 a: b? c! d; e, f"},
                      {"20\u00A0\u00BAC 3\u00A0cm", "20 \u00BAC 3 cm"},
                      {"1\u00A0000\u00A0000", "1.000.000"},
+                     {"\u0663 % \u0663\u00A0\u0664", "\u0663 % \u0663\u00A0\u0664"},
                      {"a\u00A0b", "a\u00A0b"}});
+  for (const char* language : {"it", "nl", "pt", "ru"}) {
+    check_signs(language, {{"1\u00A0000", "1.000"}});
+  }
   for (const char* language : {"de", "es", "cs", "cz", "fr"}) {
     check_signs(language, {{"1\u00A0000", "1,000"}});
   }
@@ -49,7 +53,7 @@ TEST_CASE("punctuation: no-break blanks") {
 
 TEST_CASE("punctuation: stops at quotes by language") {
   check_signs("en", {{"he said \"so\", and \"no\"...", "he said \"so,\" and \"no...\""}});
-  for (const char* language : {"de", "es", "fr"}) {
+  for (const char* language : {"de", "es", "fr", "it", "pt", "nl", "ru", "ja", "fi", "pl", "tr"}) {
     check_signs(language, {{"\"so,\" sagt er", "\"so\", sagt er"},
                            {"\"so.\" Und \"ja..\" x", "\"so\". Und \"ja\".. x"},
                            {"\"so.\"", "\"so\"."},
@@ -62,7 +66,9 @@ TEST_CASE("punctuation: stops at quotes by language") {
                            {"....\"<b", "....\"<b"},
                            {"...\"<..\"x", "...\"<\"..x"}});
   }
-  check_signs("cs", {{"\"so,\" \"so\", \"so.\" x", "\"so,\" \"so\", \"so.\" x"}});
+  for (const char* language : {"cs", "cz"}) {
+    check_signs(language, {{"\"so,\" \"so\", \"so.\" x", "\"so,\" \"so\", \"so.\" x"}});
+  }
 }
 
 TEST_CASE("punctuation: characters that cannot be printed become blanks") {

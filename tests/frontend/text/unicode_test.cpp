@@ -21,6 +21,11 @@ TEST_CASE("unicode: letters, digits and numbers") {
   }
   for (char32_t code : U"5 .'-_\u00BD\u20AC\u0301\uFE0F\u3000") CHECK_FALSE(is_letter(code));
   CHECK(is_letter(0x093E));  // a vowel sign of Devanagari
+  // Signs that mute a vowel, points and tones, at the ends of ranges.
+  for (char32_t code : {0x093C, 0x094D, 0x0E47, 0x0E4C, 0x0591, 0x05AF, 0x0344, 0x1E944, 0x1E94A}) {
+    CHECK_FALSE(is_letter(code));
+  }
+  for (char32_t code : {0x0345, 0x05B0, 0x0E4D, 0x0E31, 0x064B, 0x1E947}) CHECK(is_letter(code));
   for (char32_t code : {0x1F130, 0x1F149, 0x1F150, 0x1F169, 0x1F170, 0x1F189}) {
     CHECK(is_letter(code));  // in squares and circles
   }
@@ -58,6 +63,7 @@ TEST_CASE("unicode: lower case of every script") {
   CHECK(lower_case_unicode("TEN \u00C9\u0141\u0416\u03A9\U00010400 \u00DF 5") ==
         "ten \u00E9\u0142\u0436\u03C9\U00010428 \u00DF 5");
   CHECK(lower_case_unicode("").empty());
+  CHECK(lower_case_unicode("\u0130I\u0131 \u0130STANBUL") == "i\u0307i\u0131 i\u0307stanbul");
 }
 
 TEST_CASE("unicode: composed forms") {
