@@ -81,6 +81,7 @@ class ConllReader {
     take_form(columns.at[layout_.form]);
     const std::string_view tag = columns.at[layout_.tag];
     take_tag(tag == "_" && layout_.has_ids() ? columns.at[layout_.coarse_tag] : tag);
+    if (layout_.has_ids()) sentence_.coarse_tags.push_back(columns.at[layout_.coarse_tag]);
     if (options_.has_heads) take_head(columns);
     lines_.push_back(line_);
   }
@@ -147,16 +148,23 @@ class ConllReader {
   std::vector<std::int64_t> lines_;  // of the sentence's tokens
 };
 
-// Appends a row with another head and label.
+// Appends a row with another head and label, and without other arcs. Of CoNLL-X these are a number,
+// PHEAD, and a label in the column after it.
 void append_row(std::string& out, std::string_view row, const RowLayout& layout,
                 std::string_view head, std::string_view label) {
-  for (std::size_t column = 0;; ++column) {
-    const std::size_t tab = row.find('\t');
-    const bool is_head = column == layout.head, is_label = column == layout.label;
-    out += is_head ? head : is_label ? label : row.substr(0, tab);
-    if (tab == row.npos) return;
-    out += '\t';
-    row.remove_prefix(tab + 1);
+  const Columns columns(row);
+  const std::size_t others = layout.other_arcs;
+  const bool has_label = layout.has_ids() && whole_number(columns.at[others]).has_value();
+  for (std::size_t column = 0; column < columns.count; ++column) {
+    if (column > 0) out += '\t';
+    if (column == layout.head) {
+      out += head;
+    } else if (column == layout.label) {
+      out += label;
+    } else {
+      const bool is_arc = column == others || (has_label && column == others + 1);
+      out += is_arc ? "_" : columns.at[column];
+    }
   }
 }
 
@@ -179,6 +187,7 @@ std::string with_arcs(const Sentence& sentence, std::span<const std::int32_t> he
     rest.remove_prefix(std::min(length + 1, rest.size()));
     const std::string_view end = line.ends_with('\r') ? "\r" : "";
     line.remove_suffix(end.size());
+    if (is_empty_node(line, layout)) continue;
     if (is_token(line, layout)) {
       append_row(out, line, layout, fmt::format("{}", heads[token]), labels[token]);
       ++token;

@@ -16,8 +16,9 @@ inline constexpr std::int64_t kMostTokens = 65000;  // of a sentence
 // element i - 1 of each list.
 struct Sentence {
   std::vector<std::string_view> forms, tags;
-  std::vector<std::int32_t> heads;       // 0: the root; empty if heads are not read
-  std::vector<std::string_view> labels;  // of the arcs from the heads; empty if heads are
+  std::vector<std::string_view> coarse_tags;  // empty in three columns
+  std::vector<std::int32_t> heads;            // 0: the root; empty if heads are not read
+  std::vector<std::string_view> labels;       // of the arcs from the heads; empty if heads are
   // Its lines, with the comments and empty lines before it and the empty line after it. The blocks
   // of a treebank, one after the other, are its text.
   std::string_view block;
@@ -51,8 +52,10 @@ struct ConllOptions {
 // also for several roots or a cycle.
 Treebank read_conll(std::string text, std::string name, const ConllOptions& options);
 
-// The sentence's block with other heads and labels, otherwise unchanged, without its last end of
-// line. heads[i] and labels[i] are those of token i + 1. Three columns have no labels.
+// The sentence's block with other heads and labels, without its last end of line. heads[i] and
+// labels[i] are those of token i + 1. Three columns have no labels. What else the treebank says of
+// arcs is left out: DEPS of CoNLL-U and its empty nodes, PHEAD and PDEPREL of CoNLL-X. All other
+// lines and columns are unchanged.
 std::string with_arcs(const Sentence& sentence, std::span<const std::int32_t> heads,
                       std::span<const std::string_view> labels);
 

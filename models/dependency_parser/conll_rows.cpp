@@ -44,4 +44,9 @@ bool is_token(std::string_view line, const RowLayout& layout) {
   return !line.starts_with('#') && !is_passed_over(line.substr(0, line.find('\t')));
 }
 
+bool is_empty_node(std::string_view line, const RowLayout& layout) {
+  const std::string_view id = line.substr(0, line.find('\t'));
+  return layout.has_ids() && is_passed_over(id) && id.find('.') != id.npos;
+}
+
 }  // namespace keel::models

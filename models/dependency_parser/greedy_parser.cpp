@@ -34,10 +34,26 @@ std::int32_t best_of(std::span<const float> logits, std::span<const std::uint8_t
   return static_cast<std::int32_t>(best);
 }
 
+bool is_upos(std::string_view coarse_tag) {
+  constexpr std::array<std::string_view, 17> kUpos = {
+      "ADJ",  "ADP",  "ADV",   "AUX",   "CCONJ", "DET", "INTJ", "NOUN", "NUM",
+      "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"};
+  return std::ranges::find(kUpos, coarse_tag) != kUpos.end();
+}
+
+std::string_view coarse_tag_of(const Sentence& sentence, std::size_t token) {
+  return sentence.coarse_tags.empty() ? "" : sentence.coarse_tags[token - 1];
+}
+
+bool is_punctuation(const Sentence& sentence, std::size_t token) {
+  return is_punctuation(coarse_tag_of(sentence, token), sentence.tags[token - 1]);
+}
+
 }  // namespace
 
-bool is_punctuation(std::string_view tag) {
+bool is_punctuation(std::string_view coarse_tag, std::string_view tag) {
   constexpr std::array<std::string_view, 6> kTags = {"``", "''", ",", ".", ":", "PUNCT"};
+  if (is_upos(coarse_tag)) return coarse_tag == "PUNCT";
   return std::ranges::find(kTags, tag) != kTags.end();
 }
 
@@ -129,12 +145,30 @@ std::map<std::string, task::Ratio> GreedyParser::ratios() const {
       const bool both = head && parses_[i].labels[token] == gold.labels[token];
       count(uas_punct, head);
       count(las_punct, both);
-      if (is_punctuation(treebank_->treebank.sentences[i].tags[token - 1])) continue;
+      if (is_punctuation(treebank_->treebank.sentences[i], token)) continue;
       count(uas, head);
       count(las, both);
     }
   }
   return {{"uas", uas}, {"las", las}, {"uas_punct", uas_punct}, {"las_punct", las_punct}};
+}
+
+std::vector<std::pair<std::string, std::string>> GreedyParser::details() const {
+  std::int64_t words = 0, punctuation = 0, by_upos = 0;
+  for (const Sentence& sentence : treebank_->treebank.sentences) {
+    for (std::size_t token = 1; token <= sentence.forms.size(); ++token) {
+      ++words;
+      if (!is_punctuation(sentence, token)) continue;
+      ++punctuation;
+      by_upos += is_upos(coarse_tag_of(sentence, token));
+    }
+  }
+  std::string why = "the tags `` '' , . : and PUNCT";
+  if (by_upos == punctuation && by_upos > 0) why = "UPOS PUNCT";
+  if (0 < by_upos && by_upos < punctuation)
+    why = fmt::format("UPOS PUNCT ({}) or {}", by_upos, why);
+  return {{"punctuation",
+           fmt::format("uas and las leave out {} of {} words, by {}", punctuation, words, why)}};
 }
 
 }  // namespace keel::models

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/task/batch.h"
@@ -11,9 +12,10 @@
 
 namespace keel::models {
 
-// Whether the tag of a token says that it is punctuation: `` '' , . : (Chen & Manning 2014), or
-// PUNCT, the coarse tag of Universal Dependencies.
-bool is_punctuation(std::string_view tag);
+// Whether a token is punctuation. If its coarse tag is a UPOS, one of the 17 of Universal
+// Dependencies, that is PUNCT; otherwise its tag is one of `` '' , . : (Chen & Manning 2014) or
+// PUNCT.
+bool is_punctuation(std::string_view coarse_tag, std::string_view tag);
 
 // At each step takes the legal transition that the network finds most likely (of equal ones the
 // first class), until every sentence has its tree. A batch holds one configuration each of up to
@@ -23,8 +25,8 @@ bool is_punctuation(std::string_view tag);
 //
 // Ratios over the tokens of the treebank's trees: "uas" counts those with the right head, "las"
 // those with the right head and label, both without punctuation; "uas_punct" and "las_punct"
-// include it. The answers are the sentences' lines with the heads and labels that were found,
-// otherwise as in the treebank.
+// include it. The answers are the sentences' lines with the heads and labels that were found
+// (with_arcs).
 class GreedyParser final : public task::Decoder {
  public:
   GreedyParser(std::shared_ptr<const NumberedTreebank> treebank, std::int64_t batch);
@@ -35,6 +37,8 @@ class GreedyParser final : public task::Decoder {
   void take(const std::map<std::string, Tensor>& predictions) override;
   std::vector<std::string> answers() const override;
   std::map<std::string, task::Ratio> ratios() const override;
+  // How many words "uas" and "las" leave out, and by which tags.
+  std::vector<std::pair<std::string, std::string>> details() const override;
 
   // The tree of a sentence, by node, when all are parsed.
   struct Parse {

@@ -37,7 +37,8 @@ data::SplitNotes notes_of(const NumberedTreebank& treebank, std::vector<task::Le
   note(crossing, "that are not projective");
   note(roots, "with several roots");
   note(cycles, "with a cycle");
-  return {treebank.treebank.name, std::move(left_out)};
+  return {fmt::format("{}, {} sentences", treebank.treebank.name, treebank.sentences.size()),
+          std::move(left_out)};
 }
 
 }  // namespace

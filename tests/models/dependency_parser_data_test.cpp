@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "frontend/text/lines.h"
 #include "models/dependency_parser/data.h"
 #include "models/dependency_parser/model.h"
 #include "tests/models/dependency_parser_rows.h"
@@ -140,6 +141,24 @@ TEST_CASE("transition rows: the first sentences alone, and how many rows that le
   CHECK(stream->left_out()[1].rows == 1);
 }
 
+// The text without DEPS, column 9, and without empty nodes.
+std::string without_other_arcs(std::string_view text) {
+  std::string out;
+  text::Lines lines(text);
+  while (const auto line = lines.next()) {
+    const std::string_view id = line->text.substr(0, line->text.find('\t'));
+    const bool is_row = !line->text.empty() && !line->text.starts_with('#');
+    if (is_row && id.find('.') != id.npos) continue;
+    std::string row(line->text);
+    if (is_row) {
+      const std::size_t last = row.rfind('\t'), deps = row.rfind('\t', last - 1) + 1;
+      row.replace(deps, last - deps, "_");
+    }
+    out += row + "\n";
+  }
+  return out;
+}
+
 TEST_CASE("treebank: the real files" * doctest::test_suite("slow")) {
   const char* root = std::getenv("KEEL_DATA");
   if (root == nullptr) {
@@ -156,7 +175,7 @@ TEST_CASE("treebank: the real files" * doctest::test_suite("slow")) {
   for (const Sentence& sentence : train.sentences) {
     text += with_arcs(sentence, sentence.heads, sentence.labels) + "\n";
   }
-  CHECK((text == *train.text));
+  CHECK((text == without_other_arcs(*train.text)));
   CHECK(load_treebank({.source = root}, Split::kValid).sentences.size() == 2001);
   CHECK(load_treebank({.source = root}, Split::kTest).sentences.size() == 2077);
   const std::string sample = std::string(root) + "/treebank/wsj_sample.dp.xz";

@@ -180,11 +180,41 @@ TEST_CASE("scores: attachments worked out by hand, with punctuation and without"
   CHECK(all.at("las_punct").sum == 5);
 }
 
-TEST_CASE("scores: punctuation goes by the tag, and these five are all") {
-  for (const char* tag : {"``", "''", ",", ".", ":", "PUNCT"}) CHECK(is_punctuation(tag));
-  for (const char* tag : {"-LRB-", "HYPH", "NFP", "$", "#", "", "`", "NN", "punct"}) {
-    CHECK_FALSE(is_punctuation(tag));
+TEST_CASE("scores: punctuation goes by UPOS, or else by the tag, and these five are all") {
+  for (const char* tag : {"``", "''", ",", ".", ":", "PUNCT"}) {
+    for (const char* coarse : {"", "_", ".", "NN", "punct"}) CHECK(is_punctuation(coarse, tag));
+    for (const char* upos : {"SYM", "NOUN", "X", "CCONJ"}) CHECK_FALSE(is_punctuation(upos, tag));
   }
+  for (const char* tag : {"-LRB-", "HYPH", "NFP", "$", "#", "", "`", "NN", "punct"}) {
+    for (const char* coarse : {"", "_", ".", "NN"}) CHECK_FALSE(is_punctuation(coarse, tag));
+    CHECK(is_punctuation("PUNCT", tag));
+  }
+}
+
+// A row with a UPOS and a tag.
+std::string upos_row(int id, const char* upos, const char* tag, int head) {
+  return fmt::format("{}\tw\t_\t{}\t{}\t_\t{}\t{}\t_\t_\n", id, upos, tag, head,
+                     head == 0 ? "root" : "dep");
+}
+
+TEST_CASE("scores: which words are punctuation is said") {
+  const auto said = [](const std::string& text) {
+    const auto details = guided(text, text).details();
+    REQUIRE(details.size() == 1);
+    CHECK(details[0].first == "punctuation");
+    return details[0].second;
+  };
+  // A bracket is PUNCT though its tag is none of the five, and a colon may be a SYM.
+  const std::string ud = upos_row(1, "NOUN", "NN", 0) + upos_row(2, "PUNCT", "-LRB-", 1) +
+                         upos_row(3, "SYM", ":", 1) + upos_row(4, "PUNCT", ".", 1);
+  CHECK(said(ud) == "uas and las leave out 2 of 4 words, by UPOS PUNCT");
+  CHECK(scores(ud, ud).at("uas").count == 2);
+  const std::string ptb = conll_row(1, "a", "NN", 0, "root") +
+                          conll_row(2, "(", "-LRB-", 1, "dep") + conll_row(3, ".", ".", 1, "dep");
+  CHECK(said(ptb) == "uas and las leave out 1 of 3 words, by the tags `` '' , . : and PUNCT");
+  CHECK(scores(ptb, ptb).at("uas").count == 2);
+  CHECK(said(ud + "\n" + ptb) ==
+        "uas and las leave out 3 of 7 words, by UPOS PUNCT (2) or the tags `` '' , . : and PUNCT");
 }
 
 TEST_CASE("scores: a label that training has not got counts as a wrong one, its head does not") {
