@@ -60,8 +60,11 @@ std::unique_ptr<task::Stream> LaneSplits::stream(task::Split split,
   const std::shared_ptr<const TokenText>& text = this->text(split);
   LaneOptions lanes{options.batch, settings_.length, settings_.last, /*equal=*/true};
   if (!options.shuffle) {
-    const std::int64_t most = std::max<std::int64_t>(1, std::ssize(text->tokens) - 1);
-    lanes = {std::min(settings_.evaluation_lanes, most), settings_.evaluation_length};
+    const std::int64_t scored = std::max<std::int64_t>(1, std::ssize(text->tokens) - 1);
+    const std::int64_t most = scored < settings_.evaluation_length ? 1 : scored;
+    lanes = {.lanes = std::min(settings_.evaluation_lanes, most),
+             .length = settings_.evaluation_length,
+             .together = settings_.evaluation_together};
   }
   return stream_of_rows(std::make_shared<const LaneRows>(text, lanes), options);
 }

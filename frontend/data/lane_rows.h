@@ -37,6 +37,7 @@ class LaneRows final : public RowSet {
 
   // Ignores the options, since lanes are part of what a row is.
   std::unique_ptr<BatchPlan> plan(const task::StreamOptions&) const override {
+    if (cut_.together() > 0) return std::make_unique<SegmentPlan>(cut_);
     return std::make_unique<LanePlan>(cut_);
   }
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
@@ -55,12 +56,13 @@ struct LaneSettings {
   std::int64_t length = 64;  // of a segment in training, which has StreamOptions::batch lanes
   ShortSegment last = ShortSegment::kUse;
   std::int64_t evaluation_lanes = 10, evaluation_length = 64;
+  std::int64_t evaluation_together = 0;  // LaneOptions::together of evaluation
 };
 
 // Splits of contiguous text. A shuffled stream is for training and has equal lanes; its order is
 // the text's own in every epoch. One without a seed is for evaluation: it has the lanes and the
 // length of the evaluation, whatever StreamOptions::batch is, and scores every token but the first.
-// A text too short for so many lanes is evaluated in fewer.
+// A text too short for so many lanes is evaluated in fewer, and one shorter than a segment in one.
 class LaneSplits final : public task::Splits {
  public:
   using Make = std::function<TokenText(task::Split)>;

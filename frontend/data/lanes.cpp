@@ -1,6 +1,7 @@
 #include "frontend/data/lanes.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "src/core/error.h"
 
@@ -12,6 +13,8 @@ LaneCut::LaneCut(std::int64_t tokens, const LaneOptions& options) : options_(opt
   };
   expect("lanes", options.lanes);
   expect("length", options.length);
+  check(options.together == 0 || options.lanes == 1, ErrorKind::kInternal,
+        "[lanes] together: expected one lane, got {}", options.lanes);
   const std::int64_t least = options.lanes * (drops() ? options.length : 1) + 1;
   check(tokens >= least, ErrorKind::kUsage,
         "[lanes] expected a text of at least {} tokens for {} lanes, got {}", least, options.lanes,
@@ -61,6 +64,38 @@ task::Sizes LanePlan::lengths_of(std::span<const std::int64_t> rows, std::uint32
   for (const std::int64_t row : rows) {
     longest = std::max(longest, cut_.length(row % cut_.segments()));
   }
+  return {longest};
+}
+
+std::int64_t SegmentPlan::whole_segments() const {
+  const bool is_last_short = cut_.length(cut_.segments() - 1) != cut_.length(0);
+  return cut_.segments() - (is_last_short ? 1 : 0);
+}
+
+std::vector<task::Sizes> SegmentPlan::shapes() const {
+  const std::int64_t whole = whole_segments(), more = whole % cut_.together();
+  std::vector<task::Sizes> shapes;
+  if (whole >= cut_.together()) shapes.push_back({cut_.together(), cut_.length(0)});
+  if (more > 0) shapes.push_back({more, cut_.length(0)});
+  if (whole < cut_.segments()) shapes.push_back({1, cut_.length(whole)});
+  return shapes;
+}
+
+void SegmentPlan::plan(std::uint32_t, Epoch& planned) const {
+  planned.order.resize(std::size_t(cut_.segments()));
+  std::iota(planned.order.begin(), planned.order.end(), 0);
+  planned.cuts.clear();
+  const std::int64_t whole = whole_segments();
+  for (std::int64_t first = 0; first < whole; first += cut_.together()) {
+    planned.cuts.push_back(
+        {std::size_t(first), std::size_t(std::min(cut_.together(), whole - first))});
+  }
+  if (whole < cut_.segments()) planned.cuts.push_back({std::size_t(whole), 1});
+}
+
+task::Sizes SegmentPlan::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
+  std::int64_t longest = 1;
+  for (const std::int64_t row : rows) longest = std::max(longest, cut_.length(row));
   return {longest};
 }
 

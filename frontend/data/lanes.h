@@ -20,6 +20,9 @@ struct LaneOptions {
   ShortSegment last = ShortSegment::kUse;
   // Whether all lanes have the same length, as training has them; otherwise nothing is left out.
   bool equal = false;
+  // Of a single lane whose segments do not depend on each other: so many whole segments are a
+  // batch. 0: a batch has one segment of each lane.
+  std::int64_t together = 0;
 };
 
 // The cut of a text of n tokens. Each token but the first is predicted from those before it, which
@@ -45,6 +48,7 @@ class LaneCut {
   bool begins(std::int64_t row) const { return row % segments_ == 0; }
 
   std::int64_t lanes() const { return options_.lanes; }
+  std::int64_t together() const { return options_.together; }
   std::int64_t segments() const { return segments_; }
   std::int64_t rows() const { return options_.lanes * segments_; }
   // The length of the segments of a step: that of the longest one.
@@ -73,6 +77,23 @@ class LanePlan final : public BatchPlan {
   std::vector<task::Sizes> shapes() const override;
 
  private:
+  void plan(std::uint32_t epoch, Epoch& planned) const override;
+  task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
+  std::int64_t capacity(std::int64_t count, const task::Sizes&) const override { return count; }
+
+  LaneCut cut_;
+};
+
+// Batches of up to `together` whole segments of a single lane, then one of the short segment at its
+// end, if it has one: sizes {segments, length}.
+class SegmentPlan final : public BatchPlan {
+ public:
+  explicit SegmentPlan(const LaneCut& cut) : BatchPlan(cut.rows(), /*varies=*/false), cut_(cut) {}
+
+  std::vector<task::Sizes> shapes() const override;
+
+ private:
+  std::int64_t whole_segments() const;
   void plan(std::uint32_t epoch, Epoch& planned) const override;
   task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
   std::int64_t capacity(std::int64_t count, const task::Sizes&) const override { return count; }

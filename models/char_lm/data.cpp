@@ -68,8 +68,8 @@ data::TokenText ByteCorpus::numbered(task::Split split, const ByteAlphabet& alph
   data::TokenText text{fmt::format("{}, {} symbols", place(split), alphabet.size()),
                        alphabet.numbers(bytes, "[char_lm] " + place(split))};
   check(std::ssize(text.tokens) >= least, ErrorKind::kBadInput,
-        "[char_lm] {}: expected at least {} symbols, a segment and one more, got {}", place(split),
-        least, text.tokens.size());
+        "[char_lm] {}: expected at least {} symbols{}, got {}", place(split), least,
+        split == task::Split::kTrain ? ", a segment and one more" : "", text.tokens.size());
   const std::int64_t dropped = std::ssize(bytes) - std::ssize(text.tokens);
   if (dropped > 0) text.left_out.push_back({dropped, "are line feeds", "bytes"});
   const std::int64_t beyond = std::ssize(whole_part(split)) - std::ssize(bytes);

@@ -115,8 +115,7 @@ task::Prepared CharLm::prepare(const task::DataRequest& request, const task::Ass
                                  options_.evaluation_lanes, options_.evaluation_segment};
   const auto make = [corpus, network, lanes](task::Split split) {
     const bool trains = split == task::Split::kTrain;
-    return corpus->numbered(split, network->alphabet(),
-                            1 + (trains ? lanes.length : lanes.evaluation_length));
+    return corpus->numbered(split, network->alphabet(), 1 + (trains ? lanes.length : 1));
   };
   return {network, std::make_shared<const data::LaneSplits>(lanes, make)};
 }

@@ -114,6 +114,26 @@ TEST_CASE("byte corpus: a file in three parts by bytes, as a whole, plain or pac
   CHECK(corpus.place(task::Split::kValid) == "valid of " + (temp / "text").string());
 }
 
+TEST_CASE(
+    "byte corpus: the three parts are the file, whatever its length, and training alone is cut") {
+  const test::TempDir temp;
+  for (const std::size_t n : {1, 10, 19, 20, 21, 100, 333}) {
+    CAPTURE(n);
+    const std::string text = letters(n);
+    test::write_bytes(temp / "text", text);
+    for (const std::int64_t rows : {0, 5}) {
+      const ByteCorpus corpus({.source = temp / "text", .train_rows = rows}, "",
+                              TextParts::kByPlace);
+      std::string joined;
+      for (const auto split : {task::Split::kTrain, task::Split::kValid, task::Split::kTest}) {
+        joined += corpus.whole_part(split);
+        if (split != task::Split::kTrain) CHECK(corpus.bytes(split) == corpus.whole_part(split));
+      }
+      CHECK(joined == text);
+    }
+  }
+}
+
 TEST_CASE("byte corpus: what training leaves out is named") {
   const test::TempDir temp;
   test::write_bytes(temp / "text", "ab\ncd\n" + letters(14));
@@ -136,9 +156,11 @@ TEST_CASE("byte corpus: refusals") {
   test::write_bytes(temp / "text", letters(100));
   const ByteCorpus corpus({.source = temp / "text"}, "", TextParts::kByPlace);
   const ByteAlphabet alphabet = ByteAlphabet::of(letters(26), Reading::kBytes, "");
-  CHECK(refuses(ErrorKind::kBadInput,
-                "text: expected at least 9 symbols, a segment and one more, got 5",
+  CHECK(refuses(ErrorKind::kBadInput, "text: expected at least 9 symbols, got 5",
                 [&] { corpus.numbered(task::Split::kValid, alphabet, 9); }));
+  CHECK(refuses(ErrorKind::kBadInput,
+                "text: expected at least 99 symbols, a segment and one more, got 90",
+                [&] { corpus.numbered(task::Split::kTrain, alphabet, 99); }));
   CHECK(refuses(ErrorKind::kBadInput, "valid of", [&] {
     corpus.numbered(task::Split::kValid, ByteAlphabet::of("abc", Reading::kBytes, ""), 1);
   }));

@@ -148,6 +148,27 @@ TEST_CASE("char_lm: the memory is the last inputs of every layer, whatever the s
   }
 }
 
+TEST_CASE("char_lm: the clamp is the last distance with an embedding of its own") {
+  const auto backend = make_backend("reference");
+  const auto symbols = some_symbols(8);
+  // The second of two segments: its last symbol sees distances 0 to 7.
+  const auto second = [&](std::int64_t clamp) {
+    XlOptions options = small_xl(4);
+    options.clamp = clamp;
+    XlRun run(*backend, options);
+    run.logits({1, 4, part(symbols, 0, 4)});
+    return run.logits({1, 4, part(symbols, 4, 4), false});
+  };
+  const Tensor free = second(0), near = second(6);
+  test::check_close(second(7), free, 1e-14);
+  test::check_close(second(20), free, 1e-14);
+  // Only the last symbol sees a distance beyond 6.
+  for (std::int64_t e = 0; e < 21; ++e) CHECK(std::abs(near.at(e) - free.at(e)) < 1e-12);
+  double change = 0;
+  for (std::int64_t e = 21; e < 28; ++e) change += std::abs(near.at(e) - free.at(e));
+  CHECK(change > 1e-6);
+}
+
 TEST_CASE("char_lm: an empty memory is as none, and a lane that begins anew forgets") {
   const auto backend = make_backend("reference");
   const XlOptions none = small_xl(0), some = small_xl(5);

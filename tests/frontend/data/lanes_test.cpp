@@ -162,7 +162,44 @@ TEST_CASE("lanes: training and evaluation of a split have lanes of their own") {
   const LaneSplits tiny({.evaluation_lanes = 10}, [](task::Split) {
     return TokenText{"tiny", Ints{1, 2, 3}};
   });
-  CHECK(tiny.stream(task::Split::kTest, {})->shapes() == std::vector<task::Sizes>{{2, 1}});
+  // Shorter than a segment, it is one lane, in which every token sees those before it.
+  CHECK(tiny.stream(task::Split::kTest, {})->shapes() == std::vector<task::Sizes>{{1, 2}});
+  const LaneSplits few({.evaluation_lanes = 10, .evaluation_length = 2}, [](task::Split) {
+    return TokenText{"few", Ints{1, 2, 3, 4}};
+  });
+  CHECK(few.stream(task::Split::kTest, {})->shapes() == std::vector<task::Sizes>{{3, 1}});
+}
+
+TEST_CASE("lanes: segments of one lane that are evaluated together are those of one by one") {
+  for (const std::int64_t tokens : {2, 4, 5, 9, 12, 13, 14, 21, 26}) {
+    CAPTURE(tokens);
+    const auto batches = [&](std::int64_t together) {
+      const LaneSplits splits(
+          {.evaluation_lanes = 1, .evaluation_length = 4, .evaluation_together = together},
+          [&](task::Split) { return *counted(tokens); });
+      const auto stream = splits.stream(task::Split::kTest, {.batch = 3});
+      std::vector<Ints> segments;
+      std::vector<std::int64_t> rows;
+      for (std::int64_t step = 0; step < stream->steps(0); ++step) {
+        const task::Batch& batch = stream->at(0, step);
+        CHECK(std::ranges::count(stream->shapes(), batch.sizes) == 1);
+        rows.insert(rows.end(), batch.rows.begin(), batch.rows.end());
+        const Ints all = lane_values<std::int32_t>(batch, LaneValue::kTarget);
+        for (std::int64_t i = 0; i < batch.sizes[0]; ++i) {
+          const auto first = all.begin() + i * batch.sizes[1];
+          segments.emplace_back(first, first + batch.sizes[1]);
+        }
+      }
+      CHECK(std::ranges::is_sorted(rows));
+      return std::pair(stream->steps(0), segments);
+    };
+    const auto [one_by_one, expected] = batches(0);
+    const auto [steps, segments] = batches(3);
+    CHECK(segments == expected);
+    const std::int64_t whole = (tokens - 1) / 4;
+    CHECK(one_by_one == (tokens + 2) / 4);
+    CHECK(steps == (whole + 2) / 3 + ((tokens - 1) % 4 != 0 ? 1 : 0));
+  }
 }
 
 TEST_CASE("lanes: refusals") {
