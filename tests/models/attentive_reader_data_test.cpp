@@ -57,6 +57,15 @@ TEST_CASE("best sentences: those that share most tokens with the question, in th
   CHECK(kept(9) == kept(0));
 }
 
+TEST_CASE("best sentences: what ends a sentence is no word that it shares") {
+  for (const std::string end : {".", "?", "!"}) {
+    CAPTURE(end);
+    const std::string other = end == "." ? "?" : ".";
+    const TokenText passage("x " + end + " c " + other);
+    CHECK(best_sentences(passage, {"c", end}, 1).text() == "c " + other);
+  }
+}
+
 Question question_of(const std::string& passage, const std::string& asked,
                      const std::string& answer) {
   return {TokenText(passage), tokens_of(asked), answer};
