@@ -50,8 +50,8 @@ bool closes(WordView word) { return consists_of(word, U",.?!:;\\%}])"); }
 
 bool is_quote(WordView word) { return consists_of(word, U"'\"\u201E\u201C`"); }
 
-// The words between single spaces. Two spaces have an empty word between them, as in Moses, where it
-// keeps the words round it apart.
+// The words between single spaces. Two spaces have an empty word between them, as in Moses, where
+// it keeps the words round it apart.
 std::vector<Word> words_with_empty_ones(const Word& text) {
   std::vector<Word> words;
   for (std::size_t first = 0; first <= text.size();) {

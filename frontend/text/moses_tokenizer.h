@@ -22,14 +22,15 @@ struct MosesOptions {
 
 // The rules, in this order:
 //   1  white space of any kind becomes one space; control characters are removed
-//   2  spaces around every character but letters, digits, space and . ' ` , -, and \u00B7 in Catalan;
-//      in Finnish and Swedish a colon, in Tetun an apostrophe, stays before a small letter
+//   2  spaces around every character but letters, digits, space and . ' ` , -, in Catalan also the
+//      middle dot; in Finnish and Swedish a colon, in Tetun an apostrophe, stays before a small
+//      letter
 //   3  aggressive_hyphens: " @-@ " for a hyphen between letters or digits
 //   4  two or more dots stay together, separated from their neighbours
 //   5  spaces around a comma, unless there are digits on both sides
 //   6  an apostrophe: between letters English splits before it (don 't), French, Italian, Irish and
-//      Catalan after it (l' eau), Somali and Tetun nowhere, other languages on both sides; elsewhere
-//      it is split off on both sides; English splits before it in 1990 's
+//      Catalan after it (l' eau), Somali and Tetun nowhere, other languages on both sides;
+//      elsewhere it is split off on both sides; English splits before it in 1990 's
 //   7  a full stop at a word's end is split off, unless the word has another one and a letter
 //      (e.g.), is a prefix that keeps it, or the next word begins in lower case
 //   8  escapes

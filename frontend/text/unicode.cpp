@@ -10,8 +10,8 @@
 namespace keel::text {
 namespace {
 
-// The marks (categories Mn and Mc) that are not Alphabetic, by Unicode 14: accents, signs that mute a
-// vowel, points, tones. utf8proc does not have the property.
+// The marks (categories Mn and Mc) that are not Alphabetic, by Unicode 14: accents, signs that mute
+// a vowel, points, tones. utf8proc does not have the property.
 constexpr std::array<std::array<char32_t, 2>, 170> kOtherMarks = {
     {{0x0300, 0x0344},   {0x0346, 0x036F},   {0x0483, 0x0487},   {0x0591, 0x05AF},
      {0x0658, 0x0658},   {0x06DF, 0x06E0},   {0x06EA, 0x06EC},   {0x0740, 0x074A},

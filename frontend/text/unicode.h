@@ -15,8 +15,8 @@ void append_utf8(std::string& utf8, char32_t code);
 std::string utf8_of(std::u32string_view codes);
 
 // Unicode's Alphabetic: letters, letter-like numbers, circled letters, and the vowel signs of
-// scripts that write them as marks. Other marks, such as combining accents and the signs that mute a
-// vowel, are not letters themselves; normalized() joins accents to their letters.
+// scripts that write them as marks. Other marks, such as combining accents and the signs that mute
+// a vowel, are not letters themselves; normalized() joins accents to their letters.
 bool is_letter(char32_t code);
 bool is_digit(char32_t code);      // a decimal digit of any script
 bool is_number(char32_t code);     // digits, fractions, Roman and circled numbers

@@ -1,4 +1,5 @@
-// What Moses' tokenizer.perl and detokenizer.perl make of lines in languages with rules of their own.
+// What tokenizer.perl and detokenizer.perl of Moses make of lines in languages with rules of their
+// own.
 #include <vector>
 
 #include "frontend/text/moses_detokenizer.h"
