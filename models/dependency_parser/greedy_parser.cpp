@@ -45,7 +45,7 @@ std::string_view coarse_tag_of(const Sentence& sentence, std::size_t token) {
   return sentence.coarse_tags.empty() ? "" : sentence.coarse_tags[token - 1];
 }
 
-bool is_punctuation(const Sentence& sentence, std::size_t token) {
+bool is_punctuation_at(const Sentence& sentence, std::size_t token) {
   return is_punctuation(coarse_tag_of(sentence, token), sentence.tags[token - 1]);
 }
 
@@ -145,7 +145,7 @@ std::map<std::string, task::Ratio> GreedyParser::ratios() const {
       const bool both = head && parses_[i].labels[token] == gold.labels[token];
       count(uas_punct, head);
       count(las_punct, both);
-      if (is_punctuation(treebank_->treebank.sentences[i], token)) continue;
+      if (is_punctuation_at(treebank_->treebank.sentences[i], token)) continue;
       count(uas, head);
       count(las, both);
     }
@@ -158,7 +158,7 @@ std::vector<std::pair<std::string, std::string>> GreedyParser::details() const {
   for (const Sentence& sentence : treebank_->treebank.sentences) {
     for (std::size_t token = 1; token <= sentence.forms.size(); ++token) {
       ++words;
-      if (!is_punctuation(sentence, token)) continue;
+      if (!is_punctuation_at(sentence, token)) continue;
       ++punctuation;
       by_upos += is_upos(coarse_tag_of(sentence, token));
     }
