@@ -94,6 +94,11 @@ const TorchMode& TorchTimes::fastest() const {
   return *best;
 }
 
+std::string TorchTimes::text() const {
+  return fmt::format("PyTorch's {} / ours = {:.3f} ms / {:.3f} ms = {:.2f}", fastest().name,
+                     fastest().bodies.back().median * 1e3, ours.median * 1e3, ratio());
+}
+
 std::string refusals_of(const std::vector<TorchMode>& modes) {
   if (modes.size() == 1) return modes[0].refusal;
   std::vector<std::string> refusals;

@@ -54,6 +54,8 @@ struct TorchTimes {
   const TorchMode& fastest() const;
   // The time of PyTorch's fastest mode divided by ours.
   double ratio() const { return fastest().bodies.back().median / ours.median; }
+  // The ratio with the times that it is made of.
+  std::string text() const;
 };
 
 // "MODE: REASON; ..." of those that refuse; of a single mode its reason alone.

@@ -69,10 +69,7 @@ std::string step_text(const bench::StepBench& b) {
   text += fmt::format("step / (products + optimizer) = {:.2f}\n", b.ratio());
   text += fmt::format("products: {:.3g} GFLOP, {:.0f} GFLOP/s\n", b.products_flop / 1e9,
                       b.products_flop / 1e9 / b.products.median);
-  if (b.torch) {
-    text +=
-        fmt::format("PyTorch's / ours = {:.2f} ({})\n", b.torch->ratio(), b.torch->fastest().name);
-  }
+  if (b.torch) text += b.torch->text() + "\n";
   if (!b.torch_refusal.empty()) text += fmt::format("PyTorch: {}\n", b.torch_refusal);
   return text;
 }

@@ -31,10 +31,7 @@ std::string text_of(const bench::SoftmaxBench& b) {
   std::string text = table_text(rows);
   text += fmt::format("three products of all logits: {:.3g} GFLOP, {:.0f} GFLOP/s of the step\n",
                       b.flop / 1e9, b.flop / 1e9 / b.step.median);
-  if (b.torch) {
-    text +=
-        fmt::format("PyTorch's / ours = {:.2f} ({})\n", b.torch->ratio(), b.torch->fastest().name);
-  }
+  if (b.torch) text += b.torch->text() + "\n";
   if (!b.torch_refusal.empty()) text += fmt::format("PyTorch: {}\n", b.torch_refusal);
   return text;
 }

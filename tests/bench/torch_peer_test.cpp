@@ -135,6 +135,54 @@ TEST_CASE("torch peer: only who computes the same is a peer") {
   CHECK(set_up(R"({"error": "no such norm"})") == "no such norm");
 }
 
+TEST_CASE("torch peer: a ratio is the quotient of the times beside it") {
+  TorchTimes torch{.ours = {.median = 1.4186},
+                   .modes = {{.name = "usual", .bodies = {{.median = 1.4}}},
+                             {.name = "compiled", .bodies = {{.median = 1.22}}},
+                             {.name = "graph", .refusal = "no GPU"}}};
+  CHECK(torch.text() == "PyTorch's compiled / ours = 1220.000 ms / 1418.600 ms = 0.86");
+  torch.ours.median = 0.61;
+  CHECK(torch.text() == "PyTorch's compiled / ours = 1220.000 ms / 610.000 ms = 2.00");
+}
+
+// A torch for a GPU that writes down what is done with the memory that fills the cache.
+constexpr const char* kNotingTorch = R"(
+import os, sys
+from unittest.mock import MagicMock
+torch = MagicMock(__version__="noting")
+torch.empty.return_value.element_size.return_value = 4
+x = torch.frombuffer.return_value.reshape.return_value.clone.return_value.to.return_value
+x.requires_grad_.return_value, x.shape = x, (1, 1)
+torch.cuda.get_device_properties.return_value.L2_cache_size = 4096
+def elapsed_time(end):
+    calls = torch.empty.return_value.mock_calls + torch.zeros.return_value.mock_calls
+    with open(os.environ["PYTHONPATH"] + "/calls", "w") as file:
+        file.write(" ".join(call[0] for call in calls))
+    return 1.0
+torch.cuda.Event.return_value.elapsed_time = elapsed_time
+sys.modules.update({"torch": torch, "torch.nn": torch.nn})
+)";
+
+TEST_CASE("torch peer: on a GPU the cache is filled by reading, as it is for ours") {
+  const test::TempDir folder;
+  test::write_bytes(folder / "torch.py", kNotingTorch);
+  const FakePython python("#!/bin/sh\nPYTHONPATH='" + folder.path().string() +
+                          "' exec python3 \"$@\"\n");
+  std::string missing;
+  const auto peer = TorchPeer::start({.device = "cuda", .threads = 1}, missing);
+  REQUIRE(missing == "");
+  TorchCase task{.what = {{"norm", {{"name", "none"}, {"options", ""}}}, {"steps", 1}},
+                 .given = {},
+                 .expected = {}};
+  for (const char* name : {"x", "dy"}) task.given.push_back({name, Tensor::of<float>({1}, {1})});
+  REQUIRE(refusals_of(peer->set_up(task)) == "");
+  CHECK(peer->sample(2, 1, 1)[0][0] == doctest::Approx(1e-3));
+  const std::string calls = test::read_bytes(folder / "calls");
+  CAPTURE(calls);
+  CHECK(calls.find("sum") != std::string::npos);
+  for (const char* write : {"zero_", "fill_", "copy_"}) CHECK(calls.find(write) == calls.npos);
+}
+
 TEST_CASE("torch peer: a probe is at most 16 elements, evenly spaced") {
   Tensor value(DType::kF32, {5, 10});
   for (std::int64_t i = 0; i < 50; ++i) value.as<float>()[std::size_t(i)] = float(i);

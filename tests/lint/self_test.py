@@ -91,6 +91,9 @@ PLANTED = [
           ("// Of the file (all of it), in\n// bytes.", "no main verb: Of the file (all of it)"),
           ("// Rows. Those of the batch.", "no main verb: Those of the batch."))),
     ("check_verdicts", "studies/x.cpp", "// A.\nvoid f(R& r) { r.near(1); }\n", ":2: a claim is"),
+    ("check_results", "bench/results/x.md",
+     "| PyTorch | keel, in turns | PyTorch / keel |\n|---|---|---|\n| 12 usual | 14 | 0.86 |\n"
+     "| 1220 | 1141 | 0.86 |\n", ":4: the ratio 0.86 is not 1220.0 over 1141.0"),
     ("check_layers", "src/core/x.cpp", include('"src/graph/g.h"'), ":2: src/core may not include"),
     ("check_layers", "src/graph/x.cpp", include('"src/ops/o.h"'), ":2: src/graph may not include"),
     ("check_layers", "src/core/x.cpp", include('"norm_list.inc"'), ":2: src/core may not include"),

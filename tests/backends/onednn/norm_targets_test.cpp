@@ -41,4 +41,19 @@ TEST_CASE("onednn norms: every norm keeps the bounds on every instruction set") 
   });
 }
 
+TEST_CASE("onednn norms: small groups keep the bounds on every instruction set") {
+  const auto backend = make_backend("onednn", {2});
+  for_each_target([&] {
+    for (const int width : {1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 32}) {
+      const std::string at = fmt::format("rows,groups=57,n={},split=19,mean=100", width);
+      for (const bench::WorstError& worst :
+           bench::measure_accuracy(*backend, "groupnorm{groups=19}", at).worst) {
+        CAPTURE(worst.of);
+        CAPTURE(worst.at);
+        CHECK(worst.error <= worst.bound);
+      }
+    }
+  });
+}
+
 }  // namespace keel::test

@@ -126,11 +126,22 @@ void check_last_alone(const GroupCase& c, NormData data, const NormResult& all) 
                   sample(all.gradients[GroupNormGradient::kDx], last)));
 }
 
-const std::vector<GroupCase> kBlocks{{{700, 96}, 8},           {{300, 30}, 3},
-                                     {{5, 4096}, 64},          {{65, 12, 17, 19}, 4},
-                                     {{300, 6, 2, 3}, 3},      {{3, 64, 33, 33}, 64},
-                                     {{70, 10, 1, 1}, 5},      {{40, 8, 15, 15}, 2, 1e6, 1},
-                                     {{33, 20}, 4, -3e4, 0.5}, {{2100, 266}, 133}};
+const std::vector<GroupCase> kBlocks{{{700, 96}, 8},
+                                     {{300, 30}, 3},
+                                     {{5, 4096}, 64},
+                                     {{65, 12, 17, 19}, 4},
+                                     {{300, 6, 2, 3}, 3},
+                                     {{3, 64, 33, 33}, 64},
+                                     {{70, 10, 1, 1}, 5},
+                                     {{40, 8, 15, 15}, 2, 1e6, 1},
+                                     {{33, 20}, 4, -3e4, 0.5},
+                                     {{2100, 266}, 133},
+                                     {{61, 20}, 5},
+                                     {{9, 400}, 100, 1e6, 1},
+                                     {{37, 25}, 1},
+                                     {{40, 512}, 32},
+                                     {{70, 46}, 23},
+                                     {{18, 8, 3, 1}, 4}};
 
 }  // namespace
 
@@ -194,6 +205,42 @@ TEST_CASE("group_norm: the backend agrees with the reference on several groups" 
   compare({{2, 2080, 2, 2}, 2});  // small images with more columns than sums are kept for
   compare({{0, 6}, 2});
   compare({{0, 6, 2, 2}, 2});
+}
+
+// Groups of a few elements are taken 16 at a time, from one sample or from several.
+TEST_CASE("group_norm: groups of a few elements, as many as there are" *
+          doctest::test_suite("slow")) {
+  if (default_backend() == "reference") return;
+  for (std::int64_t width = 1; width <= 34; ++width) {
+    for (const std::int64_t groups : {1, 5, 16, 19}) {
+      const double mean = width % 2 == 0 ? 1e6 : 0;
+      compare({{19, groups * width}, groups, mean, 1, width % 5 != 0});
+    }
+  }
+}
+
+TEST_CASE("group_norm: small groups whose squares leave the range of a float") {
+  if (default_backend() == "reference") return;
+  for (const std::int64_t width : {2, 3, 4, 8, 12, 32}) {
+    for (const double size : {1e-25, 1e-30, 1e25, 1e38}) {
+      const GroupCase c{{7, 5 * width}, 5};
+      NormData data = make_data(c);
+      for (double& x : data.x.as<double>()) x = double(float(x / 8 * size));
+      data.eps = size * size * 1e-3;
+      // One group has ordinary values.
+      for (std::int64_t i = 0; i < width; ++i) data.x.as<double>()[std::size_t(i)] = double(i);
+      CAPTURE(width);
+      CAPTURE(size);
+      const NormBuild build = group_norm({.groups = c.groups});
+      const NormResult got = run_fast(c, data),
+                       expected = run_norm(*make_backend("reference"), build, data);
+      for (std::int64_t i = 0; i < c.x.elements(); ++i) {
+        const double y = expected.outputs[GroupNormOutput::kY].at(i);
+        CHECK(std::abs(got.outputs[GroupNormOutput::kY].at(i) - y) <=
+              16 * std::numeric_limits<float>::epsilon() * std::max(1.0, std::abs(y)));
+      }
+    }
+  }
 }
 
 TEST_CASE("group_norm: any thread count, in place or a sample alone, give the same bits" *

@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(R::kBlock) centred_forward(CentredForward a, F
 
 template <class Finish>
 void run_centred_forward(const CentredForward& args, const Finish& finish) {
-  with_row<1>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
+  with_short_row<1>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(centred_forward<R, Finish>, grid_of_rows(row, args.sizes.rows), args, finish);
   });
 }
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(R::kBlock)
 
 template <class Gradient>
 void run_centred_backward(const CentredBackward& args, const Gradient& gradient) {
-  with_row<2>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
+  with_short_row<2>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(centred_backward<R, Gradient>, grid_of_rows(row, args.sizes.rows), args, gradient);
   });
 }

@@ -7,6 +7,7 @@
 
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/norm/group_norm_plan.h"
+#include "backends/onednn/kernels/norm/small_groups.h"
 #include "backends/onednn/streaming.h"
 
 #ifndef KEEL_GROUP_NORM_PLAN  // this file is compiled once per instruction set
@@ -244,6 +245,9 @@ Prepared prepare_group_norm(const NodeContext& context) {
   const GroupSizes given = group_sizes(context.input(In::kX).shape, attrs.groups);
   const std::int64_t repeats = repeats_of(given);
   const GroupSizes sizes = with_repeats(given, repeats);
+  if (has_small_groups(sizes)) {
+    return prepare_small_groups({attrs.statistic(), sizes}, std::size_t(repeats));
+  }
   const Groups groups(attrs.statistic(), sizes);
   const RowBlocks blocks = independent_row_blocks({sizes.samples * sizes.groups, sizes.width()});
   const std::int64_t room = repeats == 1 ? 0 : sizes.groups * sizes.channels;
@@ -267,6 +271,10 @@ Prepared prepare_group_norm_backward(const NodeContext& context) {
   const std::int64_t channels = sizes.groups * sizes.channels;
   const bool has_sums =
       context.output(BackOut::kDgain).bytes() + context.output(BackOut::kDbias).bytes() > 0;
+  if (has_small_groups(sizes)) {
+    return prepare_small_groups_backward({attrs.statistic(), sizes}, std::size_t(repeats),
+                                         has_sums);
+  }
   const RowBlocks blocks = blocks_of_samples(sizes, has_sums);
   const GroupBackwardPlan plan{Groups(attrs.statistic(), sizes),
                                ColumnSums(kGroupSumKinds, channels, blocks.count),
