@@ -87,16 +87,17 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOpti
   fail(ErrorKind::kUsage, "backend: {}", unknown_name(name, names));
 }
 
-std::string product_facts([[maybe_unused]] const Backend& backend) {
+std::vector<std::pair<std::string, std::string>> product_facts(
+    [[maybe_unused]] const Backend& backend) {
 #ifdef KEEL_ONEDNN
   if (backend.name() == "onednn") return onednn::product_facts();
 #endif
 #ifdef KEEL_CUDA
   if (const auto* cuda = dynamic_cast<const cuda::CudaBackend*>(&backend)) {
-    return cuda->tf32() ? "tf32" : "float32";
+    return {{"device", backend.description()}, {"products", cuda->tf32() ? "tf32" : "float32"}};
   }
 #endif
-  return "";
+  return {};
 }
 
 }  // namespace keel

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/runtime/backend.h"
 
 namespace keel {
 
-// The instruction set that oneDNN may use, and whether it emulates bf16; whether CUDA rounds
-// float32 factors to tf32; empty for others.
-std::string product_facts(const Backend& backend);
+// Names and values. onednn: the versions and instruction sets of oneDNN and of the kernels, and
+// whether bf16 is native, emulated or refused; cuda: the device, and whether it rounds float32
+// factors to tf32; nothing for others. Numbers of threads are none of them.
+std::vector<std::pair<std::string, std::string>> product_facts(const Backend& backend);
 
 }  // namespace keel

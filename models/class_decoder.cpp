@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "frontend/task/confusion.h"
+#include "src/core/error.h"
 
 namespace keel::models {
 
@@ -40,6 +41,8 @@ std::vector<ClassDecoder::ScoredClass> ClassDecoder::ranked_classes(const Tensor
                                                                     std::int64_t place) {
   std::vector<ScoredClass> classes;
   for (const double p : task::log_probabilities(logits, place)) {
+    check(!std::isnan(p), ErrorKind::kDiverged,
+          "the network's outputs are not finite: there is no answer");
     classes.emplace_back(std::int32_t(classes.size()), p);
   }
   const std::int64_t first = place * std::ssize(classes);

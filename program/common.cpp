@@ -27,12 +27,15 @@ namespace {
 constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
 
 // Times that were kept by another way of measuring have another version.
-constexpr int kTimesVersion = 3;
+constexpr int kTimesVersion = 4;
 
 train::ProductTimes times_here(train::Job& job, Backend& backend) {
-  train::KeptTimes kept(train::kept_times_file(),
-                        fmt::format("version {}, {}, {}, {}", kTimesVersion, processor_text(),
-                                    backend.description(), product_facts(backend)));
+  std::string machine =
+      fmt::format("version {}, {}, {}", kTimesVersion, processor_text(), backend.description());
+  for (const auto& [name, value] : product_facts(backend)) {
+    machine += fmt::format(", {} {}", name, value);
+  }
+  train::KeptTimes kept(train::kept_times_file(), std::move(machine));
   return train::measure_products(backend, job, kept);
 }
 

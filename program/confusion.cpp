@@ -116,8 +116,9 @@ std::string classified_text(const task::ConfusionScorer& scorer) {
   std::string text;
   for (std::size_t row = 0; row < scorer.rows().size(); ++row) {
     const task::Classified& found = scorer.rows()[row];
+    const bool has_answer = found.predicted >= 0;
     text += fmt::format("{}\t{}\t{}\t{:.6f}\n", row, labels[std::size_t(found.truth)],
-                        labels[std::size_t(found.predicted)], found.probability);
+                        has_answer ? labels[std::size_t(found.predicted)] : "", found.probability);
   }
   return text;
 }

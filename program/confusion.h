@@ -24,7 +24,7 @@ std::string confusion_text(const task::Confusion& confusion);
 nlohmann::ordered_json confusion_json(const task::Confusion& confusion);
 
 // A line for each row of the split, in order, separated by tabs: its number from 0 on, the true
-// label, the predicted label and the probability of that.
+// label, the predicted label and the probability of that; no label and nan if outputs were NaN.
 std::string classified_text(const task::ConfusionScorer& scorer);
 
 }  // namespace keel::cli

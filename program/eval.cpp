@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@
 #include "program/confusion.h"
 #include "program/end_ranks.h"
 #include "program/outputs.h"
+#include "program/rank_facts.h"
 
 namespace keel::cli {
 namespace {
@@ -66,6 +68,12 @@ train::Evaluation run_with_progress(train::Evaluator& evaluator, const std::stri
   return result;
 }
 
+std::vector<std::string> text_of(const task::OptionValues& settings) {
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : settings) texts.push_back(key + "=" + value);
+  return texts;
+}
+
 // Of several ranks each evaluates a part of the batches; the first one says and writes the result.
 int eval_with(const EvalArgs& args, Communicator& ranks) {
   auto [path, file, stored] = open_checkpoint(args.path);
@@ -81,6 +89,12 @@ int eval_with(const EvalArgs& args, Communicator& ranks) {
   }
   const train::Job job = std::move(stored).with(settings);
   const auto backend = make_backend(args.run);
+  expect_same_ranks(ranks, *backend,
+                    {{"checkpoint", path},
+                     {"--split", args.split},
+                     {"--statistics", args.statistics},
+                     {"--output", args.output},
+                     {"--set or --data", fmt::format("{}", fmt::join(text_of(settings), " "))}});
   Variables variables(*backend, 0);
   train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
@@ -115,6 +129,8 @@ int eval_with(const EvalArgs& args, Communicator& ranks) {
     print(fmt::format("{}: {}\n{}{}", args.split, train::text(e), decoded_text(e, decoder.get()),
                       scorer ? confusion_text(scorer->confusion()) : ""));
   }
+  check(std::isfinite(e.loss), ErrorKind::kDiverged, "eval: the loss is {}: {} gives no result",
+        e.loss, path);
   return 0;
 }
 

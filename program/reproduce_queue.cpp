@@ -54,7 +54,7 @@ std::string last_error(const Trial& trial) {
 
 bool has_checkpoint(const Trial& trial) {
   const train::RunFolder folder{trial.folder};
-  const train::CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
+  const train::CheckpointStore store(folder.checkpoints(), [](const std::string&) {});
   return !store.paths().empty();
 }
 

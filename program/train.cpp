@@ -12,6 +12,7 @@
 #include "frontend/train/trainer.h"
 #include "program/common.h"
 #include "program/end_ranks.h"
+#include "program/rank_facts.h"
 #include "src/core/shown.h"
 
 namespace keel::cli {
@@ -35,6 +36,12 @@ std::string to_text(const train::Summary& s, const std::string& folder, std::str
     const task::MetricInfo& first = s.valid.metrics.front().info;
     text += fmt::format("best weights: step {}, valid {} {:.2f}{}{}\n", state.best_step, first.name,
                         state.best, first.unit.empty() ? "" : " ", first.unit);
+  }
+  if (s.last_is_better) {
+    text += fmt::format(
+        "the last weights are better on the validation set ({}), but no validation was due at step "
+        "{} (train.eval_every): they do not count as the best\n",
+        train::text(s.valid), state.step);
   }
   if (!s.stopped_because.empty()) text += fmt::format("stopped early: {}\n", s.stopped_because);
   text += fmt::format("steps: {} in {}, {:.0f} {}/s without evaluations\n", state.step,
@@ -92,7 +99,7 @@ train::Job resumed_job(const TrainArgs& args) {
   check(std::filesystem::is_directory(args.resume), ErrorKind::kIo, "{}: no such folder",
         args.resume);
   const train::RunFolder folder{args.resume};
-  const train::CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
+  const train::CheckpointStore store(folder.checkpoints(), [](const std::string&) {});
   const auto checkpoint = store.latest();
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to resume from",
         folder.checkpoints().string());
@@ -114,14 +121,53 @@ train::Job resumed_job(const TrainArgs& args) {
   return job;
 }
 
-train::Job new_job(TrainArgs& args, bool writes) {
+train::Config new_config(TrainArgs& args, bool writes) {
   check(!args.run.model.empty(), ErrorKind::kUsage,
         "train: expected a model (see keel list models) or --resume FOLDER");
   expect_one("--seed", args.seed, "train.seed", args.run.sets);
   if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
   if (args.out.empty()) args.out = default_folder(args.run);
   if (writes) train::expect_no_run({args.out});
-  return make_job(args.run);
+  return make_config(args.run);
+}
+
+// Compares program, options and recipe, before any rank reads the data.
+void expect_same_start(Communicator& ranks, const Backend& backend, const TrainArgs& args,
+                       const train::Config& config) {
+  train::RankFacts facts{{"--out", args.out},
+                         {"--resume", args.resume},
+                         {"--reduce", args.reduce},
+                         {"--carrier", args.carrier}};
+  for (const OptionFact& fact : config.facts()) facts.emplace_back(fact.name, fact.value);
+  expect_same_ranks(ranks, backend, facts);
+}
+
+// Prepares the data of a new run; those of an old one are read when they are asked for.
+train::Job make_job(TrainArgs& args, const Backend& backend, Communicator& ranks) {
+  if (!args.resume.empty()) {
+    train::Job job = resumed_job(args);
+    expect_same_start(ranks, backend, args, job.config());
+    return job;
+  }
+  train::Config config = new_config(args, ranks.rank() == 0);
+  expect_same_start(ranks, backend, args, config);
+  return train::Job(std::move(config));
+}
+
+int finished_already(const TrainArgs& args, const std::string& folder) {
+  io::say(fmt::format("{}: finished already; nothing to do", shown(folder)));
+  if (!args.run.json) return 0;
+  nlohmann::ordered_json json{{"folder", folder}};
+  json.update(train::result_of(train::RunFolder{folder}));
+  print_json(json);
+  return 0;
+}
+
+std::string interrupted_text(const train::Summary& summary, const std::string& folder) {
+  const std::string undone =
+      summary.undone.empty() ? "" : fmt::format(", before {} had ended", summary.undone);
+  return fmt::format("interrupted at step {}{}; go on with: keel train --resume {}",
+                     summary.state.step, undone, shell_quoted(folder));
 }
 
 int train_with(TrainArgs args, Communicator& ranks) {
@@ -131,20 +177,18 @@ int train_with(TrainArgs args, Communicator& ranks) {
     args.run.sets.push_back("train.on_nonfinite=" + args.on_nonfinite);
   }
   const bool resume = !args.resume.empty();
-  train::Job job = resume ? resumed_job(args) : new_job(args, writes);
-  const std::string folder = resume ? args.resume : args.out;
   const auto backend = make_backend(args.run);
+  train::Job job = make_job(args, *backend, ranks);
+  const std::string folder = resume ? args.resume : args.out;
   settle_compute(job, *backend, &ranks);
   const Reduction reduction = args.reduce == "fast" ? Reduction::kFast : Reduction::kFixed;
   const train::RunOptions options{folder, resume,   args.quiet, facts_of(*backend, ranks),
                                   &ranks, reduction};
   train::Trainer trainer(*backend, job, options);
+  if (trainer.has_finished()) return writes ? finished_already(args, folder) : 0;
   const train::Summary summary = trainer.run();
   if (summary.signal != 0) {
-    if (writes) {
-      io::say(fmt::format("interrupted at step {}; go on with: keel train --resume {}",
-                          summary.state.step, shell_quoted(folder)));
-    }
+    if (writes) io::say(interrupted_text(summary, folder));
     return 128 + summary.signal;
   }
   if (!writes) return 0;

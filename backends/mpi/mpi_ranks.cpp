@@ -8,8 +8,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <string>
 #include <thread>
 
+#include "backends/mpi/join_watch.h"
 #include "src/core/error.h"
 
 namespace keel::mpi {
@@ -127,7 +129,10 @@ class MpiRanks final : public Communicator {
  public:
   explicit MpiRanks(const Say& say) {
     int provided = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+    {
+      const JoinWatch watch(say);
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+    }
     check(provided == MPI_THREAD_MULTIPLE, ErrorKind::kBackendMissing,
           "MPI: expected a library that several threads may call (MPI_THREAD_MULTIPLE)");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);

@@ -31,10 +31,14 @@ std::string OnednnBackend::description() const {
                      threads_.count(), threads_.count() == 1 ? "" : "s");
 }
 
-std::string product_facts() {
-  const bool emulates = narrow_products_here() == NarrowProducts::kEmulated;
-  return fmt::format("instruction set {:#x}, bf16 {}", effective_instruction_set(),
-                     emulates ? "emulated" : "native");
+std::vector<std::pair<std::string, std::string>> product_facts() {
+  const auto bf16 = narrow_products_here();
+  return {{"oneDNN", library_version()},
+          {"kernels", std::string(simd_target())},
+          {"instruction set", fmt::format("{:#x}", effective_instruction_set())},
+          {"bf16", bf16 == NarrowProducts::kEmulated  ? "emulated"
+                   : bf16 == NarrowProducts::kRefused ? "refused"
+                                                      : "native"}};
 }
 
 PanelForm OnednnBackend::preferred_panels(const NodeContext& context) const {

@@ -24,7 +24,7 @@ class OnednnBackend : public HostBackend {
   Threads threads_;
 };
 
-// The instruction set that oneDNN may use, and how bf16 runs in this process.
-std::string product_facts();
+// Says what decides the bits of products in this process (backends/product_facts.h).
+std::vector<std::pair<std::string, std::string>> product_facts();
 
 }  // namespace keel::onednn

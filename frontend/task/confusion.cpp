@@ -9,12 +9,14 @@
 namespace keel::task {
 
 void Confusion::add(std::int32_t truth, std::int32_t predicted) {
-  for (const std::int32_t label : {truth, predicted}) {
+  const bool has_answer = predicted != -1;
+  for (const std::int32_t label : {truth, has_answer ? predicted : truth}) {
     check(label >= 0 && label < classes(), ErrorKind::kUsage,
           "[confusion] expected a class of 0 to {}, got {}", classes() - 1, label);
   }
-  ++counts_[{truth, predicted}];
   ++figures_[static_cast<std::size_t>(truth)].rows;
+  if (!has_answer) return;
+  ++counts_[{truth, predicted}];
   ++figures_[static_cast<std::size_t>(predicted)].predicted;
   figures_[static_cast<std::size_t>(truth)].right += truth == predicted;
 }
@@ -60,7 +62,8 @@ std::vector<double> log_probabilities(const Tensor& logits, std::int64_t row) {
 Classified classified(const Tensor& logits, std::int64_t row) {
   const std::int64_t classes = logits.shape().back();
   std::int64_t best = 0;
-  for (std::int64_t k = 1; k < classes; ++k) {
+  for (std::int64_t k = 0; k < classes; ++k) {
+    if (std::isnan(logits.at(row * classes + k))) return {-1, -1, NAN};
     if (logits.at(row * classes + k) > logits.at(row * classes + best)) best = k;
   }
   const double log_probability = log_probabilities(logits, row)[static_cast<std::size_t>(best)];

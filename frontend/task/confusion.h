@@ -34,7 +34,8 @@ class Confusion {
   explicit Confusion(std::vector<std::string> labels)
       : labels_(std::move(labels)), figures_(labels_.size()) {}
 
-  // Throws Error{kUsage} for a number that is no class.
+  // `predicted` is -1 for a row without an answer. Throws Error{kUsage} for another number that is
+  // no class.
   void add(std::int32_t truth, std::int32_t predicted);
 
   const std::vector<std::string>& labels() const { return labels_; }
@@ -54,14 +55,14 @@ class Confusion {
   std::vector<ClassFigures> figures_;
 };
 
-// A classifier's answer for one row.
+// A classifier's answer for one row; -1 and NaN if the row has no answer.
 struct Classified {
   std::int32_t truth = -1, predicted = -1;
   double probability = 0;  // of the predicted class
 };
 
 // The class with the largest logit of the row, the first among equals as in the metric of a graph,
-// and its probability, computed in float64.
+// and its probability, computed in float64. A row with a NaN has no answer; it counts as wrong.
 Classified classified(const Tensor& logits, std::int64_t row);
 // The logarithms of the probabilities of all classes of a row, computed in float64.
 std::vector<double> log_probabilities(const Tensor& logits, std::int64_t row);

@@ -68,13 +68,11 @@ void check_same_tensors(const io::TensorFile& file, const io::TensorFile& newest
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(fs::path directory, int keep, Warn warn)
-    : directory_(std::move(directory)), keep_(keep), warn_(std::move(warn)) {
-  check(keep >= 1, ErrorKind::kUsage, "[checkpoint] keep: expected at least 1, got {}", keep);
-}
+CheckpointStore::CheckpointStore(fs::path directory, Warn warn)
+    : directory_(std::move(directory)), warn_(std::move(warn)) {}
 
 void CheckpointStore::save(std::int64_t step, const io::TensorFile& content, bool is_best,
-                           std::int64_t also_kept) {
+                           std::span<const std::int64_t> kept) {
   check(step >= 0, ErrorKind::kUsage, "[checkpoint] step: expected >= 0, got {}", step);
   std::error_code error;
   fs::create_directories(directory_, error);
@@ -84,17 +82,14 @@ void CheckpointStore::save(std::int64_t step, const io::TensorFile& content, boo
   // between the two must not leave that record without its file.
   if (is_best) io::write_safetensors(best_path(), content, is_no_carry);
   io::write_safetensors(path(step), content);
-  prune(step, also_kept);
+  prune(step, kept);
 }
 
-// Files of later steps are damaged ones that this run was resumed after. They must not count, else
-// they could push out the only intact checkpoint.
-void CheckpointStore::prune(std::int64_t saved, std::int64_t also_kept) const {
-  int kept = 0;
+// Files of later steps are damaged ones that this run was resumed after.
+void CheckpointStore::prune(std::int64_t saved, std::span<const std::int64_t> kept) const {
   for (const auto& [step, path] : step_files(directory_)) {
-    if (step > saved || step == also_kept) continue;
-    const bool is_former_start = step == 0 && saved > 0;
-    if (is_former_start || ++kept > keep_) io::file_calls().unlink(path.c_str());
+    const bool stays = step >= saved || std::ranges::find(kept, step) != kept.end();
+    if (!stays) io::file_calls().unlink(path.c_str());
   }
 }
 
@@ -116,6 +111,12 @@ fs::path CheckpointStore::path(std::int64_t step) const { return directory_ / st
 std::vector<fs::path> CheckpointStore::paths() const {
   std::vector<fs::path> result;
   for (auto& [step, path] : step_files(directory_)) result.push_back(std::move(path));
+  return result;
+}
+
+std::vector<std::int64_t> CheckpointStore::steps() const {
+  std::vector<std::int64_t> result;
+  for (const auto& [step, path] : step_files(directory_)) result.push_back(step);
   return result;
 }
 

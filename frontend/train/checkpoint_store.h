@@ -1,4 +1,4 @@
-// A directory of checkpoints: the last few, and the best.
+// A directory of checkpoints: some steps, and the best.
 #pragma once
 
 #include <cstdint>
@@ -30,34 +30,32 @@ class CheckpointStore {
  public:
   using Warn = std::function<void(const std::string& message)>;
 
-  // Keeps `keep` >= 1 step files, else throws Error{kUsage}. Calls `warn` for every checkpoint that
-  // is passed over. The first save makes the directory.
-  CheckpointStore(std::filesystem::path directory, int keep, Warn warn);
+  // Calls `warn` for every checkpoint that is passed over. The first save makes the directory.
+  CheckpointStore(std::filesystem::path directory, Warn warn);
 
   // Writes a checkpoint safely to the disk, and if `is_best` also as the best, without its carries.
-  // Only then removes those that are too old. That of step 0, which the recipe gives anyway, goes
-  // as soon as there is another. The file of step `also_kept` always stays. On Error{kIo} every
+  // Only then removes the files of earlier steps that are not in `kept`. On Error{kIo} every
   // earlier step file is still there, and the best is the earlier or the new one, whole.
   void save(std::int64_t step, const io::TensorFile& content, bool is_best,
-            std::int64_t also_kept = -1);
+            std::span<const std::int64_t> kept = {});
 
-  // Removes step files up to step `saved` that are too old: a process that was killed in a save,
-  // after it wrote the new file, has left one too many.
-  void prune(std::int64_t saved, std::int64_t also_kept = -1) const;
+  // Removes the files of steps before `saved` that are not in `kept`: a process that was killed in
+  // a save, after it wrote the new file, has left one too many.
+  void prune(std::int64_t saved, std::span<const std::int64_t> kept) const;
 
   // The newest intact checkpoint, with correct checksums, of a step up to `most`; nothing when
   // there is none.
   std::optional<Checkpoint> latest(
       std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
 
-  // The step files in the directory, newest first, intact or not.
+  // The step files in the directory, newest first, intact or not, and their steps.
   std::vector<std::filesystem::path> paths() const;
+  std::vector<std::int64_t> steps() const;
   std::filesystem::path best_path() const { return directory_ / "best.safetensors"; }
   std::filesystem::path path(std::int64_t step) const;
 
  private:
   std::filesystem::path directory_;
-  int keep_;
   Warn warn_;
 };
 

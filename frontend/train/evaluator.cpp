@@ -1,6 +1,7 @@
 #include "frontend/train/evaluator.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,8 @@
 
 namespace keel::train {
 namespace {
+
+constexpr std::int64_t kBatchesBetweenAsking = 16;
 
 // The sums of all batches on their way to the host. Their names are those of the outputs of any of
 // the programs, in the same order in each.
@@ -133,6 +136,15 @@ Measured measured(const task::MetricInfo& info, const Known& known) {
   return {info, info.of(ratio.sum, ratio.count), ratio.sum, ratio.count};
 }
 
+// The binomial standard error of a share. It is 0 for a share of nothing or of all, so such a share
+// has the limit that a share of as many items passes with a probability of 5 %.
+std::string spread_text(double share, double count) {
+  const double limit = 100 * (1 - std::pow(0.05, 1 / count));
+  if (share == 0) return fmt::format(" (below {:.2f}, confidence 95 %)", limit);
+  if (share == 1) return fmt::format(" (above {:.2f}, confidence 95 %)", 100 - limit);
+  return fmt::format(" +- {:.2f}", 100 * std::sqrt(share * (1 - share) / count));
+}
+
 }  // namespace
 
 double Evaluation::at(std::string_view metric) const {
@@ -152,10 +164,7 @@ std::string text(const Evaluation& evaluation) {
   for (const Measured& m : evaluation.metrics) {
     const std::string unit = m.info.unit.empty() ? "" : " " + m.info.unit;
     text += fmt::format("{} {:.2f}{}", m.info.name, m.value, unit);
-    if (m.info.unit == "%" && m.count > 0) {
-      const double share = m.value / 100;
-      text += fmt::format(" +- {:.2f}", 100 * std::sqrt(share * (1 - share) / m.count));
-    }
+    if (m.info.unit == "%" && m.count > 0) text += spread_text(m.value / 100, m.count);
     text += ", ";
   }
   text += fmt::format("loss {:.4f}, {} rows", evaluation.loss, evaluation.rows);
@@ -219,16 +228,37 @@ Decoded Evaluator::decode(task::Decoder& decoder, const std::function<bool()>& s
   return decode_with(decoder, stops);
 }
 
-// The clock starts when the first program is compiled.
+bool Evaluator::goes_on(bool mine) const {
+  if (!received_) return mine;
+  const std::array<double, 2> own = {double(received_()), double(mine)};
+  std::vector<double> all(own.begin(), own.end());
+  if (ranks_) all = gathered(*ranks_, own);
+  int signal = 0;
+  bool any = false;
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    signal = std::max(signal, int(all[i]));
+    any = any || all[i + 1] != 0;
+  }
+  if (signal != 0) throw Interrupted{signal};
+  return any;
+}
+
+// The clock starts when the first program is compiled. A batch of a search takes milliseconds, so
+// the ranks wait for each other at some of them alone.
 Decoded Evaluator::decode_with(task::Decoder& decoder, const std::function<bool()>& stops) {
   using Clock = std::chrono::steady_clock;
   const task::Batch* batch = decoder.next();
   if (batch) network_of(*batch).programs.at(batch->sizes);
   carries_.clear();
   const auto start = Clock::now();
-  for (std::int64_t done = 1; batch && !(stops && stops()); batch = decoder.next(), ++done) {
+  for (std::int64_t done = 0;; ++done) {
+    const bool mine = batch && !(stops && stops());
+    const bool asks = !ranks_ || !mine || done % kBatchesBetweenAsking == 0;
+    if (!(asks ? goes_on(mine) : mine)) break;
+    if (!mine) continue;
     decoder.take(predictions_of(run_batch(*batch)));
-    if (tell_) tell_(done, 0);
+    if (tell_) tell_(done + 1, 0);
+    batch = decoder.next();
   }
   return {decoder.size(), std::chrono::duration<double>(Clock::now() - start).count()};
 }
@@ -267,7 +297,8 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Sc
   carries_.clear();
   const bool is_shared = ranks_ && shares_batches_ && !onlooker && steps >= ranks_->size();
   const std::int64_t first = is_shared ? ranks_->rank() : 0;
-  for (std::int64_t step = first; step < steps; step += is_shared ? ranks_->size() : 1) {
+  for (std::int64_t step = first; goes_on(step < steps); step += is_shared ? ranks_->size() : 1) {
+    if (step >= steps) continue;
     const task::Batch& batch = stream.at(0, step);
     ledger.take(batch.rows);
     total.items += batch.items;

@@ -37,9 +37,15 @@ struct Evaluation {
   double at(std::string_view metric) const;
 };
 
-// "error 2.50 % +- 0.35, loss 0.0747, 2000 rows": a share has its binomial standard error. Items
-// that are not rows are counted, too: "ppl 120.31, loss 4.7901, 2576 rows, 82429 tokens".
+// "error 2.50 % +- 0.35, loss 0.0747, 2000 rows": a share has its binomial standard error, one of
+// nothing a limit: "error 0.00 % (below 1.19, confidence 95 %), ...". Items that are not rows are
+// counted, too: "ppl 120.31, loss 4.7901, 2576 rows, 82429 tokens".
 std::string text(const Evaluation& evaluation);
+
+// Thrown where a signal ends an evaluation.
+struct Interrupted {
+  int signal = 0;
+};
 
 // The order in which an evaluation reads a split: every row, in order.
 task::StreamOptions evaluation_options(const Job& job);
@@ -54,6 +60,10 @@ class Evaluator {
   // network whose batches go on from each other, or that has a scorer, stays with each rank; so
   // does a search that its decoder cannot share out. All ranks get the numbers of rank 0.
   void share(Communicator& ranks);
+
+  // From now on every rank asks between two batches, and between some of a search, whether
+  // `received` gives a signal. Once any rank has one, run() throws Interrupted in all of them.
+  void heed(std::function<int()> received) { received_ = std::move(received); }
 
   // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.
   void declare();
@@ -87,6 +97,9 @@ class Evaluator {
   void keep();
   Program& run_batch(const task::Batch& batch);
   Decoded decode_with(task::Decoder& decoder, const std::function<bool()>& stops = {});
+  // Whether this rank or any other has more to run; `mine`: whether this one has. A rank that is
+  // done first goes on to ask, for all of them must.
+  bool goes_on(bool mine) const;
   // A search of an evaluation, shared out over the ranks if the decoder can.
   Decoded search(task::Decoder& decoder);
 
@@ -102,6 +115,7 @@ class Evaluator {
   bool may_keep_ = true;                     // the model was not yet asked, or it keeps something
   std::unique_ptr<Program> keep_;
   Tell tell_;
+  std::function<int()> received_;  // null: nothing ends an evaluation
 };
 
 }  // namespace keel::train

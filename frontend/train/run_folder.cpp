@@ -23,7 +23,7 @@ bool is_there(const fs::path& path) {
 }
 
 bool holds_checkpoints(const RunFolder& folder) {
-  const CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
+  const CheckpointStore store(folder.checkpoints(), [](const std::string&) {});
   return is_there(store.best_path()) || !store.paths().empty();
 }
 

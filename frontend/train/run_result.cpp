@@ -1,5 +1,6 @@
 #include "frontend/train/run_result.h"
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
@@ -56,6 +57,17 @@ void write_result(const RunFolder& folder, const Summary& summary) {
 
 void write_divergence(const RunFolder& folder, std::string_view message) {
   write_json(folder, {{"outcome", "diverged"}, {"message", message}});
+}
+
+Json result_of(const RunFolder& folder) {
+  std::ifstream file(folder.result());
+  Json json = Json::parse(file, nullptr, false);
+  return json.is_discarded() ? Json() : json;
+}
+
+bool is_finished(const RunFolder& folder) {
+  const Json json = result_of(folder);
+  return json.is_object() && json.value("outcome", Json()) == "finished";
 }
 
 void remove_result(const RunFolder& folder) {

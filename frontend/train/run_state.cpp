@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <span>
 
 #include "frontend/train/checkpoint_store.h"
@@ -41,6 +42,27 @@ class Numbers {
   }
   double later_number(const std::string& key) const {
     return file_.metadata.contains(key) ? number<double>(key) : NAN;
+  }
+  // Steps in ascending order, none after `last`. A checkpoint of an earlier version knows the last
+  // of them alone, as its anchor.
+  std::vector<std::int64_t> scheduled(std::int64_t last) const {
+    if (!file_.metadata.contains("scheduled")) return {later_count("anchor")};
+    const std::string& text = metadata(file_, "scheduled", where_);
+    std::vector<std::int64_t> steps;
+    for (const auto word : std::views::split(text, ' ')) {
+      const std::string_view digits(word.begin(), word.end());
+      std::int64_t step = -1;
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+      const bool is_number = error == std::errc{} && end == digits.data() + digits.size();
+      const std::int64_t least = steps.empty() ? 0 : steps.back() + 1;
+      check(is_number && step >= least && step <= last, ErrorKind::kBadInput,
+            "{}: metadata 'scheduled': expected ascending steps up to {}, got '{}'", where_, last,
+            text);
+      steps.push_back(step);
+    }
+    check(!steps.empty(), ErrorKind::kBadInput,
+          "{}: metadata 'scheduled': expected steps, got none", where_);
+    return steps;
   }
   double real(const std::string& key) const {
     const auto value = number<double>(key);
@@ -135,6 +157,12 @@ Job stored_job(const io::TensorFile& file, const std::string& where, const MakeT
 
 }  // namespace
 
+void RunState::schedule(std::int64_t most) {
+  std::erase(scheduled, step > 0 ? 0 : -1);
+  if (scheduled.empty() || scheduled.back() != step) scheduled.push_back(step);
+  while (std::ssize(scheduled) > most) scheduled.erase(scheduled.begin());
+}
+
 io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variables& variables,
                              const Carries* carries) {
   io::TensorFile file;
@@ -157,7 +185,8 @@ io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variab
                    {"best", fmt::format("{}", state.best)},
                    {"best_step", fmt::format("{}", state.best_step)},
                    {"evaluations_since_best", fmt::format("{}", state.evaluations_since_best)},
-                   {"anchor", fmt::format("{}", state.anchor)},
+                   {"scheduled", fmt::format("{}", fmt::join(state.scheduled, " "))},
+                   {"undone", fmt::format("{}", state.undone)},
                    {"left_out", fmt::format("{}", state.left_out)},
                    {"strikes", fmt::format("{}", state.strikes)},
                    {"data", state.data}};
@@ -182,7 +211,8 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   state.best_step = numbers.count("best_step", -1);
   state.evaluations_since_best = numbers.count("evaluations_since_best");
   if (state.epoch > 0) state.train_loss = numbers.later_number("train_loss");
-  state.anchor = numbers.later_count("anchor");
+  state.scheduled = numbers.scheduled(state.step);
+  state.undone = numbers.later_count("undone");
   state.left_out = numbers.later_count("left_out");
   state.strikes = numbers.later_count("strikes");
   if (const auto found = file.metadata.find("data"); found != file.metadata.end()) {

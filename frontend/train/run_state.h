@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <vector>
 
 #include "frontend/io/safetensors.h"
 #include "frontend/train/job.h"
@@ -24,12 +25,19 @@ struct RunState {
   double best = 0;  // the first metric on the validation set, at its best; valid if best_step >= 0
   std::int64_t best_step = -1;  // no evaluation yet
   std::int64_t evaluations_since_best = 0;
-  // The step of the last checkpoint that the recipe asked for: a rollback returns to it. A
-  // checkpoint that an interruption causes does not count, so that resuming changes nothing.
-  std::int64_t anchor = 0;
+  // The steps of the last train.keep_checkpoints checkpoints that the recipe asked for, ascending:
+  // they are kept and averaged, and a rollback returns to the last of them. A checkpoint that an
+  // interruption causes is none of them, so that resuming changes nothing.
+  std::vector<std::int64_t> scheduled = {0};
+  // The measurements that were due after this step and that an interruption left undone.
+  std::int64_t undone = 0;
   std::int64_t left_out = 0;  // updates, of all steps so far
   std::int64_t strikes = 0;   // bounded by train.nonfinite_limit
   std::string data;           // data_print() of the run's data; empty: not known
+
+  // Makes this step the last of `scheduled`, of which `most` stay. The start, which the recipe
+  // gives anyway, is none of them as soon as there is another.
+  void schedule(std::int64_t most);
 };
 
 // Writes variables, and carries under kCarryPrefix + their names, in the backend's storage type;

@@ -30,24 +30,25 @@ Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
       evaluator_(backend, variables_, job, &steps_->arena()),
       progress_(options.quiet || !writes()),
       watched_(steps_->watches(), [this](const std::string& text) { warn(text); }),
-      store_(folder_.checkpoints(), static_cast<int>(job.train().keep_checkpoints),
-             [this](const std::string& message) { warn(message); }) {
+      store_(folder_.checkpoints(), [this](const std::string& message) { warn(message); }) {
   evaluator_.tell(
       [this](std::int64_t done, std::int64_t of) { progress_.evaluation(place_text(), done, of); });
   evaluator_.share(ranks_);
+  evaluator_.heed([] { return SignalGuard::received(); });
   test_rows();  // read here: that they are wrong should not be found after the training
   report_left_out();
   state_.data = data_print(*train_rows_, *valid_rows_);
   options.resume ? resume() : start();
-  expect_same_content(ranks_, checkpoint(),
-                      "begins with another recipe, other data or other weights");
-  if (!writes()) {
-    log_ = std::make_unique<RunLog>();
-    return;
-  }
+  expect_same_facts(ranks_, {{"set of data", state_.data}});
+  expect_same_content(ranks_, checkpoint(), "begins with another recipe or other weights");
+  log_ = std::make_unique<RunLog>();
+  if (writes()) open_log(options);
+}
+
+void Trainer::open_log(const RunOptions& options) {
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
-  const std::string recipe = job.config().to_toml(options.facts);
+  const std::string recipe = job_.config().to_toml(options.facts);
   io::write_file_atomically(folder_.config(), recipe);
   log_->settings(read_settings(recipe, folder_.config()));
   remove_result(folder_);  // it goes on from here
@@ -85,6 +86,7 @@ Summary Trainer::run() {
   first_step_ = state_.step;
   try {
     train();
+    return summarize();
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kDiverged) {
       if (writes()) write_divergence(folder_, error.what());
@@ -92,36 +94,36 @@ Summary Trainer::run() {
     }
     throw;
   }
-  summary_.signal = steps_->signal();
-  return summarize();
 }
 
 void Trainer::train() {
+  bool has_due = state_.undone > 0;
   while (true) {
     try {
-      while (!is_done() && steps_->signal() == 0) {
+      if (std::exchange(has_due, false)) finish_due();
+      while (!is_done() && signal() == 0) {
         run_step();
         finish_step();
       }
-      if (saved_step_ != state_.step) save(false);
+      if (saved_step_ != state_.step) save();
+      summary_.signal = signal();
       return;
     } catch (const NonFiniteStep& cause) {
       roll_back(cause);
-      finish_step();
+      begin_due();
+      has_due = true;
+    } catch (const Interrupted& by) {
+      const task::Split next = due()[due().size() - std::size_t(state_.undone)];
+      interrupt(by, next == task::Split::kValid ? "the validation" : "the test");
+      save();
+      return;
     }
   }
 }
 
-void Trainer::finish_step() {
-  const bool ends = state_.batch == train_rows_->steps(static_cast<std::uint32_t>(state_.epoch));
-  if (ends) finish_epoch();
-  const TrainOptions& options = job_.train();
-  if (options.test_every.falls_on(PeriodUnit::kUpdates, state_.step)) test();
-  if (options.eval_every.falls_on(PeriodUnit::kUpdates, state_.step) && evaluate()) {
-    save_asked(true);
-  }
-  const std::int64_t every = options.checkpoint_every;
-  if (every > 0 && state_.step % every == 0 && saved_step_ != state_.step) save_asked(false);
+void Trainer::interrupt(const Interrupted& by, std::string undone) {
+  summary_.signal = by.signal;
+  summary_.undone = std::move(undone);
 }
 
 void Trainer::run_step() {
@@ -192,87 +194,6 @@ std::string Trainer::train_loss_text() const {
   const double loss = is_within ? state_.epoch_loss / state_.epoch_items : state_.train_loss;
   if (std::isnan(loss)) return "no train loss";  // no update was finite
   return fmt::format("train loss {:.4f}{}", loss, is_within ? " so far" : "");
-}
-
-void Trainer::finish_epoch() {
-  take_all_results();
-  state_.train_loss = state_.epoch_loss / state_.epoch_items;
-  ++state_.epoch;
-  state_.batch = 0;
-  state_.epoch_loss = state_.epoch_items = 0;
-  log_->epoch(state_.step, state_.epoch, state_.train_loss);
-  const TrainOptions& options = job_.train();
-  const bool due = options.eval_every.falls_on(PeriodUnit::kEpochs, state_.epoch);
-  const bool is_best = due && evaluate();
-  if (options.test_every.falls_on(PeriodUnit::kEpochs, state_.epoch)) test();
-  save_asked(is_best);
-}
-
-Evaluation Trainer::measure(task::Stream& rows) {
-  take_all_results();
-  if (ranks_.size() > 1) expect_same_state(checkpoint());
-  const auto start = std::chrono::steady_clock::now();
-  Evaluation result = evaluator_.run(rows);
-  spent_.evaluating += seconds_since(start);
-  ++spent_.evaluations;
-  return result;
-}
-
-void Trainer::test() {
-  const Evaluation result = measure(*test_rows());
-  log_->evaluation(state_.step, state_.epoch, "test", result);
-  progress_.line(fmt::format("{}: test {}", place_text(), train::text(result)));
-}
-
-bool Trainer::is_best(const Measured& metric) const {
-  if (state_.best_step < 0) return !std::isnan(metric.value);
-  return metric.info.higher_is_better ? metric.value > state_.best : metric.value < state_.best;
-}
-
-// Processors that compute otherwise, and faults of memory, make a rank drift.
-void Trainer::expect_same_state(const io::TensorFile& content) {
-  if (compared_step_ == state_.step) return;
-  const std::string has = fmt::format("has another state after step {}", state_.step);
-  expect_same_content(ranks_, content, has);
-  compared_step_ = state_.step;
-}
-
-bool Trainer::evaluate() {
-  summary_.valid = measure(*valid_rows_);
-  log_->evaluation(state_.step, state_.epoch, "valid", summary_.valid);
-  const Measured& first = summary_.valid.metrics.front();
-  const bool best = is_best(first);
-  if (best) {
-    state_.best = first.value;
-    state_.best_step = state_.step;
-  }
-  state_.evaluations_since_best = best ? 0 : state_.evaluations_since_best + 1;
-  progress_.line(fmt::format("{}: {}, valid {}{}", place_text(), train_loss_text(),
-                             train::text(summary_.valid), best ? " (best)" : ""));
-  return best;
-}
-
-void Trainer::save_asked(bool is_best) {
-  take_all_results();  // of steps before the one that a rollback may go back to from now on
-  state_.anchor = state_.step;
-  save(is_best);
-}
-
-std::int64_t Trainer::also_kept() const {
-  return job_.train().on_nonfinite == OnNonFinite::kRollback ? state_.anchor : -1;
-}
-
-void Trainer::save(bool is_best) {
-  take_all_results();  // a step that diverged is found before anything is kept of it
-  log_->sync();
-  const io::TensorFile content = checkpoint();
-  expect_same_state(content);
-  store(content, is_best);
-  saved_step_ = state_.step;
-}
-
-void Trainer::store(const io::TensorFile& content, bool is_best) {
-  if (writes()) store_.save(state_.step, content, is_best, also_kept());
 }
 
 }  // namespace keel::train

@@ -27,7 +27,11 @@ struct Summary {
   double items_per_second = 0;             // of its updates alone, without the time of evaluations
   double total_seconds = 0;                // with earlier processes, if the run was interrupted
   int signal = 0;                          // the signal that ended the run early, or 0
+  std::string undone = {};  // the measurement that the signal left undone; empty: it left none
   std::string stopped_because = {};  // why it stopped before its last update; empty: it did not
+  // The last weights are better on the validation set than the best, but do not count as the best,
+  // since no validation was due at that step.
+  bool last_is_better = false;
 };
 
 struct RunOptions {
@@ -47,28 +51,41 @@ class Trainer {
   // the folder; when resuming, also the errors of the run's files.
   Trainer(Backend& backend, const Job& job, const RunOptions& options);
 
+  // Whether the run that is resumed has ended as the job asks for, and has its result.json. run()
+  // would measure it again; it then writes nothing.
+  bool has_finished() const { return has_finished_; }
+
   // Trains to the end, to an early stop or to a signal; each of these ends with a checkpoint.
   // Throws Error{kDiverged} naming the first node whose value is not finite, if the run has to stop
-  // there (OnNonFinite); earlier checkpoints stay. result.json says how the run ended, unless a
-  // signal ended it.
+  // there (OnNonFinite), and if no update or no measurement at the end was finite; earlier
+  // checkpoints stay. result.json says how the run ended, unless a signal ended it.
   Summary run();
 
  private:
   // Whether this is the rank that writes the run's files and shows its progress.
-  bool writes() const { return ranks_.rank() == 0; }
+  bool writes() const { return ranks_.rank() == 0 && !has_finished_; }
+  void open_log(const RunOptions& options);
   void warn(const std::string& text);
   void start();
   void resume();
+  void take_scheduled_of_earlier();
   // Throws Error{kBadInput} if a rank has drifted away from the others.
   void expect_same_state(const io::TensorFile& content);
   void train();
   void run_step();
   // Does what is due at the end of an epoch or of an update, once the state has reached it.
   void finish_step();
+  // The measurements that are due now.
+  std::vector<task::Split> due() const;
+  // Closes the epoch if it is over, and notes all that is due as undone.
+  void begin_due();
+  // Makes the measurements that are undone, and the checkpoint if one is due.
+  void finish_due();
+  bool is_scheduled() const;
   // Waits for the `waits` oldest results, and takes in all that have arrived.
   void take_results(std::int64_t waits);
   void take_all_results() { take_results(std::numeric_limits<std::int64_t>::max()); }
-  void finish_epoch();
+  void close_epoch();
   void take_non_finite(const StepResult& result);
   // Thrown when a non-finite step needs a rollback: it may be found wherever results are taken in,
   // and the rollback ends all work in progress there.
@@ -80,29 +97,34 @@ class Trainer {
   [[noreturn]] void stop_at(const NonFiniteStep& found, const std::string& why);
   void roll_back(const NonFiniteStep& cause);
   void log_non_finite(const NonFiniteStep& found, std::string_view action, std::int64_t left_out);
-  // Measures the validation set. Returns whether these weights are the best so far.
-  bool evaluate();
-  bool is_best(const Measured& metric) const;
+  void validate();
+  bool is_best(const Evaluation& valid) const;
   void expect_best() const;
   void test();
   // An evaluation whose time is added to `spent_`.
   Evaluation measure(task::Stream& rows);
+  // Whether and by which signal the run is to end.
+  int signal() const { return summary_.signal != 0 ? summary_.signal : steps_->signal(); }
+  void interrupt(const Interrupted& by, std::string undone);
   std::unique_ptr<task::Stream> test_rows() const;
   void report_left_out();
   // Saves a checkpoint that the recipe asks for; save() saves any.
-  void save_asked(bool is_best);
-  void save(bool is_best);
+  void save_scheduled();
+  void save();
   void store(const io::TensorFile& content, bool is_best);
   io::TensorFile checkpoint() {
     return to_checkpoint(state_, job_, variables_, &steps_->carries());
   }
-  std::int64_t also_kept() const;
+  std::vector<std::int64_t> kept() const;
   void show_progress(const StepResult& result);
   ToDo to_do(std::int64_t step, std::int64_t epoch) const;
   double items_per_second() const;
   std::string place_text() const;
   std::string train_loss_text() const;
   Summary summarize();
+  void measure_end();
+  void measure_average();
+  void expect_finite_end() const;
   void log_summary();
   std::string why_early() const;
   Evaluation test_weights(const io::TensorFile& file, const std::string& where);
@@ -121,6 +143,7 @@ class Trainer {
   Evaluator evaluator_;
   Progress progress_;
   WatchReport watched_;
+  bool has_finished_ = false;
   CheckpointStore store_;
   std::unique_ptr<RunLog> log_;
   RunState state_;  // after all steps that were started; epoch_loss: of the results taken in

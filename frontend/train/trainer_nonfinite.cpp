@@ -42,7 +42,7 @@ void Trainer::roll_back(const NonFiniteStep& cause) {
   const std::int64_t strikes = state_.strikes;
   const std::string data = state_.data;
   ranks_.wait_for_all();  // until the checkpoint is written
-  const auto checkpoint = store_.latest(state_.anchor);
+  const auto checkpoint = store_.latest(state_.scheduled.back());
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to go back to",
         folder_.checkpoints().string());
   state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), job_, variables_,

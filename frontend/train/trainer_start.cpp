@@ -1,6 +1,7 @@
 // How a run begins, and how it resumes.
 #include <utility>
 
+#include "frontend/train/run_result.h"
 #include "frontend/train/trainer.h"
 
 namespace keel::train {
@@ -34,6 +35,9 @@ void Trainer::resume() {
         "{}: expected the state after step {}, as its name says, got that after step {}",
         checkpoint->path.string(), checkpoint->step, state_.step);
   saved_step_ = state_.step;
+  if (!checkpoint->content.metadata.contains("scheduled")) take_scheduled_of_earlier();
+  has_finished_ = is_done() && state_.undone == 0 && is_finished(folder_) &&
+                  checkpoint->content.metadata.at("recipe") == job_.config().to_toml();
   ranks_.wait_for_all();  // until every rank has read what may be removed now
   // A crash between the two writes of a save leaves the former best in place.
   if (state_.best_step == state_.step) {
@@ -41,10 +45,19 @@ void Trainer::resume() {
   }
   if (writes()) {
     expect_best();
-    store_.prune(state_.step, also_kept());
+    store_.prune(state_.step, kept());
   }
   ranks_.wait_for_all();
+  if (has_finished_) return;
   progress_.line(fmt::format("resumed at step {} from {}", state_.step, checkpoint->path.string()));
+}
+
+// An earlier version's checkpoint names the last one that its recipe asked for. Those before it are
+// such ones, too.
+void Trainer::take_scheduled_of_earlier() {
+  std::vector<std::int64_t> steps = store_.steps();
+  std::erase_if(steps, [&](std::int64_t step) { return step >= state_.scheduled.back(); });
+  state_.scheduled.insert(state_.scheduled.begin(), steps.rbegin(), steps.rend());
 }
 
 // The best weights are needed at the end of the run, and would be missed only then.

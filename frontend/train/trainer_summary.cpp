@@ -1,6 +1,7 @@
 // The outcome of a run: the measurements at its end.
 #include <cmath>
 
+#include "frontend/train/first_values.h"
 #include "frontend/train/run_result.h"
 #include "frontend/train/trainer.h"
 
@@ -70,39 +71,73 @@ Summary Trainer::summarize() {
   summary_.stopped_because = why_early();
   log_->plot(plot_subject(job_, *train_rows_, *valid_rows_), job_.task().metrics());
   if (summary_.signal != 0) return summary_;
+  check(state_.left_out == 0 || state_.left_out < state_.step, ErrorKind::kDiverged,
+        "all {} updates were left out, for none of them was finite", state_.step);
   if (!summary_.stopped_because.empty()) {
     progress_.line(fmt::format("stopped early at {}: {}", place_text(), summary_.stopped_because));
   }
-  // The last weights are measured though no period falls on them. That leaves the run's state as it
-  // is, for a run that goes on from here is to be as one that never stopped; where no weights were
-  // ever measured before, these are the best there are.
-  summary_.valid = evaluator_.run(*valid_rows_);
-  summary_.test = evaluator_.run(*test_rows());
-  if (state_.best_step < 0) {
-    store(checkpoint(), true);
-    summary_.best_test = summary_.test;
+  try {
+    measure_end();
+  } catch (const Interrupted& by) {
+    interrupt(by, "the measurements at the end");
+    return summary_;
   }
-  const io::TensorFile last = checkpoint();
-  if (state_.best_step >= 0) {
-    const auto path = store_.best_path();
-    summary_.best_test =
-        test_weights(io::read_safetensors(path, {.require_checksums = true}), path);
-  }
-  if (job_.train().average_last > 1) {
-    auto paths = store_.paths();
-    std::erase(paths, store_.path(0));  // what a run starts with is no part of an average
-    paths.resize(std::min(paths.size(), std::size_t(job_.train().average_last)));
-    const io::TensorFile average = average_checkpoints(paths);
-    progress_.line(fmt::format("average of {} checkpoints, of {} asked for: {}", paths.size(),
-                               job_.train().average_last, average.metadata.at("average_of")));
-    if (writes()) io::write_safetensors(folder_.average(), average);
-    summary_.average_test = test_weights(average, folder_.average());
-  }
-  load_variables(last, "memory", variables_);
+  expect_finite_end();
+  const std::string first_values = first_value_warning(job_, state_.step - state_.left_out);
+  if (!first_values.empty()) warn(first_values);
   summary_.total_seconds = log_->seconds();
   log_summary();
   if (writes()) write_result(folder_, summary_);
   return summary_;
+}
+
+// The last weights are measured though no period falls on them. That leaves the run's state as it
+// is, for a run that goes on from here is to be as one that never stopped; where no weights were
+// ever measured before, these are the best there are.
+void Trainer::measure_end() {
+  summary_.valid = evaluator_.run(*valid_rows_);
+  summary_.test = evaluator_.run(*test_rows());
+  const io::TensorFile last = checkpoint();
+  if (state_.best_step < 0) {
+    store(last, true);
+    summary_.best_test = summary_.test;
+  } else {
+    summary_.last_is_better = is_best(summary_.valid);
+    const auto path = store_.best_path();
+    summary_.best_test =
+        test_weights(io::read_safetensors(path, {.require_checksums = true}), path);
+  }
+  if (job_.train().average_last > 1) measure_average();
+  load_variables(last, "memory", variables_);
+}
+
+// What an interruption has saved is no part of an average, for the run is to be as one that nobody
+// interrupted; the run's end is.
+void Trainer::measure_average() {
+  std::vector<std::int64_t> steps = state_.scheduled;
+  std::erase(steps, 0);
+  if (steps.empty() || steps.back() != state_.step) steps.push_back(state_.step);
+  const auto most = std::min(std::ssize(steps), job_.train().average_last);
+  std::vector<std::filesystem::path> paths;
+  for (auto step = steps.rbegin(); std::ssize(paths) < most; ++step) {
+    paths.push_back(store_.path(*step));
+  }
+  const io::TensorFile average = average_checkpoints(paths);
+  progress_.line(fmt::format("average of {} checkpoints, of {} asked for: {}", paths.size(),
+                             job_.train().average_last, average.metadata.at("average_of")));
+  if (writes()) io::write_safetensors(folder_.average(), average);
+  summary_.average_test = test_weights(average, folder_.average());
+}
+
+void Trainer::expect_finite_end() const {
+  const auto expect = [](const char* what, const std::optional<Evaluation>& e) {
+    check(!e || std::isfinite(e->loss), ErrorKind::kDiverged,
+          "the loss of {} is {}: the run has no result", what, e ? e->loss : 0);
+  };
+  expect("the last weights on the validation set", summary_.valid);
+  expect("the last weights on the test set", summary_.test);
+  expect("the best weights on the test set", summary_.best_test);
+  expect("the averaged weights on the test set", summary_.average_test);
 }
 
 }  // namespace keel::train

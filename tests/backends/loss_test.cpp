@@ -125,6 +125,29 @@ TEST_CASE("backend loss: wrong classifications are counted") {
   });
 }
 
+TEST_CASE("backend loss: a row with a NaN in any place is wrong") {
+  for_each_target([] {
+    for (const std::int64_t classes : {2, 7, 16, 33}) {
+      OpCase c;
+      c.inputs.push_back(random_f32({classes, classes}, 1));
+      std::vector<std::int32_t> labels;
+      for (std::int64_t row = 0; row < classes; ++row) {
+        // Without the NaN every row would be right; the NaN stands in another column of each.
+        c.inputs[0].as<double>()[std::size_t(row * classes + (row + 1) % classes)] = 9;
+        c.inputs[0].as<double>()[std::size_t(row * classes + row)] = NAN;
+        labels.push_back(std::int32_t((row + 1) % classes));
+      }
+      c.inputs.push_back(Tensor::of<std::int32_t>({classes}, labels));
+      c.gradients = false;
+      c.build = [](Graph& g, const std::vector<Value>& v) {
+        return std::vector{ops::classification_errors(g, v[0], v[1])};
+      };
+      CHECK(run_tested(c).at("y0").at(0) == double(classes));
+      CHECK(run_reference(c).at("y0").at(0) == double(classes));
+    }
+  });
+}
+
 OpCase bce_case(std::int64_t n, double deviation) {
   OpCase c;
   c.inputs.push_back(random_normal({n}, 1, 0, deviation).to(DType::kF32).to(DType::kF64));

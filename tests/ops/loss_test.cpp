@@ -142,6 +142,17 @@ TEST_CASE("classification_errors: the first largest logit decides") {
   CHECK(results.at("y1").at(0) == 2);  // ignored, wrong, tie won, ignored, -1 is no class, right
 }
 
+TEST_CASE("classification_errors: a row with a NaN is wrong, wherever it stands") {
+  OpCase c;
+  c.inputs.push_back(f64({4, 3}, {NAN, 1, 0, 0, 1, NAN, NAN, NAN, NAN, 2, NAN, 1}));
+  c.inputs.push_back(i32({4}, {0, 1, 0, -1}));
+  c.gradients = false;
+  c.build = [](Graph& g, const std::vector<Value>& v) {
+    return std::vector{ops::classification_errors(g, v[0], v[1])};
+  };
+  CHECK(run_reference(c).at("y0").at(0) == 3);  // the last one is ignored
+}
+
 TEST_CASE("cross_entropy_backward: what the forward gave has the type of the logits") {
   const TensorType logits{DType::kF32, {4, 3}}, labels{DType::kI32, {4}};
   for (std::size_t wrong = 2; wrong < 6; ++wrong) {

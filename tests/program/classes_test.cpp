@@ -54,6 +54,40 @@ std::vector<std::vector<std::string>> tab_fields(const std::string& text) {
   return all;
 }
 
+// Finite weights may overflow: then a row has no answer, and no command makes one up.
+TEST_CASE("classes: outputs that are NaN are wrong in the error and in the table, and no answer") {
+  const test::TempDir temp;
+  const std::string spoilt = temp / "spoilt.safetensors", said = temp / "said.tsv";
+  REQUIRE(
+      run_keel(test::small_train(temp / "run", {"train.max_steps=1"}, "text_classifier")).code ==
+      0);
+  io::TensorFile file = io::read_safetensors(temp / "run/checkpoints/best.safetensors");
+  for (auto& [name, tensor] : file.tensors) {
+    if (tensor.dtype() != DType::kF32 || tensor.shape().size() != 2) continue;
+    const std::span<float> values = tensor.as<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 3 == 0 ? -3e38f : 3e38f;
+  }
+  io::write_safetensors(spoilt, file);
+  const auto eval = run_keel({"eval", spoilt, "--json", "--output", said});
+  CHECK(eval.code == 6);
+  CHECK(holds(eval.err, "eval: the loss is "));
+  const Json json = Json::parse(eval.out, nullptr, false);
+  CHECK(json.at("error") == 100);
+  CHECK(json.at("loss").is_null());
+  for (const Json& of_class : json.at("confusion").at("classes")) {
+    CHECK(of_class.at("rows") > 0);
+    CHECK(of_class.at("predicted") == 0);
+  }
+  for (const Json& row : json.at("confusion").at("counts")) {
+    for (const Json& count : row) CHECK(count == 0);
+  }
+  CHECK(holds(read_bytes(said), "\t\tnan\n"));
+  for (const char* form : {"--scores", "--json"}) {
+    check_refusal(run_keel({"predict", spoilt, form, "--text", "good"}), 6,
+                  "the network's outputs are not finite: there is no answer");
+  }
+}
+
 TEST_CASE("own labels: predict answers with names, and with probabilities" *
           doctest::test_suite("slow")) {
   const OwnRun run;

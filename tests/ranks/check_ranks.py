@@ -285,6 +285,28 @@ def check_refusals(run, temp, _):
            f"expected one message about shards, got {output}")
 
 
+def check_unlike(run, temp, _):
+    """A rank that differs in what all must have in common is named soon, as is no keel at all."""
+    model, settings = LONG
+    usual = [run.keel, "train", *words_of((model, settings), temp / "usual"), "--threads", "1"]
+    others = {"another --out than rank 0": [temp / "other" if word == str(temp / "usual") else word
+                                            for word in usual],
+              "another train.lr than rank 0": [*usual, "--set", "train.lr=0.5"],
+              "another bf16 than rank 0": ["env", "KEEL_BF16=emulated", *usual],
+              "another backend than rank 0": [*usual, "--backend", "reference"],
+              "did not join the others": ["true"]}
+    for text, other in others.items():
+        begin = time.monotonic()
+        done = subprocess.run(["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "1",
+                               *usual, ":", "-n", "1", *map(str, other)],
+                              capture_output=True, text=True, timeout=60)
+        took = time.monotonic() - begin
+        expect(text in done.stderr, f"expected '{text}', got {done.stderr}")
+        expect(done.returncode in (3, 4), f"{text}: ends with {done.returncode}")
+        expect(took < 20, f"{text}: after {took:.0f} s")
+        expect(not (temp / "usual").exists(), f"{text}: the run began")
+
+
 def check_answers(run, temp, _):
     """`keel predict` and `keel eval` give what one process gives, to the byte."""
     trained = temp / "answers"
@@ -333,7 +355,7 @@ def check_nccl(run, temp, _):
     expect(output.count("keel: error: NCCL") == 1, f"expected one message, got {output}")
 
 
-CHECKS = [check_refusals, check_nccl, check_bench, check_answers,
+CHECKS = [check_refusals, check_unlike, check_nccl, check_bench, check_answers,
           check_same_bytes, check_moved, check_signal, check_kills, check_stall]
 if os.environ.get("KEEL_THOROUGH") == "1":
     CHECKS.append(check_long)

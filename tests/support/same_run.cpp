@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <set>
+
 #include "frontend/io/metrics_log.h"
 #include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
@@ -19,6 +22,42 @@ std::vector<nlohmann::ordered_json> timeless_metrics(const fs::path& folder) {
     line.erase("seconds");
   }
   return lines;
+}
+
+namespace {
+
+// The files of a run that can be compared, by their paths in it.
+std::set<std::string> files_of(const fs::path& folder) {
+  std::set<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    const bool has_times = name.starts_with("events.out.tfevents") || name == "lock";
+    if (entry.is_regular_file() && !has_times) files.insert(fs::relative(entry.path(), folder));
+  }
+  return files;
+}
+
+nlohmann::ordered_json timeless_result(const fs::path& folder) {
+  std::ifstream file(folder / "result.json");
+  auto json = nlohmann::ordered_json::parse(file, nullptr, false);
+  for (const char* key : {"seconds", "total_seconds", "items_per_second"}) json.erase(key);
+  return json;
+}
+
+}  // namespace
+
+void check_same_files(const fs::path& a, const fs::path& b) {
+  CHECK(files_of(a) == files_of(b));
+  for (const std::string& name : files_of(b)) {
+    CAPTURE(name);
+    if (name == "metrics.jsonl") {
+      CHECK(timeless_metrics(a) == timeless_metrics(b));
+    } else if (name == "result.json") {
+      CHECK(timeless_result(a) == timeless_result(b));
+    } else {
+      CHECK(same_bytes(a / name, b / name));
+    }
+  }
 }
 
 void check_same_end(const fs::path& a, const fs::path& b, std::int64_t step) {

@@ -121,6 +121,7 @@ __global__ void __launch_bounds__(R::kBlock)
   const R row({logits}, op.sizes());
   const float max = row.over(Largest(), [](std::int64_t, float x) { return x; });
   const std::int64_t guess = row.over(Smallest(), [=](std::int64_t column, float x) {
+    if (x != x) return std::int64_t{-1};
     return x == max ? column : Smallest::kNeutral;
   });
   if (!row.is_first()) return;

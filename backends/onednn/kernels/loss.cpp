@@ -129,7 +129,8 @@ void classification_errors(const Binding& b, const CrossEntropy& op) {
       const float* x = logits + i * op.classes;
       const float largest = largest_of(x, op.classes);
       const std::int64_t guess = std::find(x, x + op.classes, largest) - x;
-      part.count += op.counts(labels[i]) && guess != labels[i];
+      const bool has_nan = std::any_of(x, x + op.classes, [](float v) { return std::isnan(v); });
+      part.count += op.counts(labels[i]) && (has_nan || guess != labels[i]);
     }
     return part;
   });

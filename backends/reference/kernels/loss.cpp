@@ -103,7 +103,8 @@ void classification_errors(const Binding& b, std::int64_t ignore_index) {
   for (Eigen::Index row = 0; row < logits.rows(); ++row) {
     const double* first = &logits(row, 0);
     const auto guess = std::max_element(first, first + logits.cols()) - first;
-    if (labels[row] != ignore_index && guess != labels[row]) ++errors;
+    const bool is_wrong = logits.row(row).hasNaN() || guess != labels[row];
+    if (labels[row] != ignore_index && is_wrong) ++errors;
   }
   scalar(b.outputs[0]) = errors;
 }

@@ -52,7 +52,7 @@ TEST_CASE("confusion: the pairs that are confused most often") {
 
 TEST_CASE("confusion: a class that there is not") {
   Confusion confusion({"a", "b"});
-  for (const auto& [truth, predicted] : {std::pair{-1, 0}, {2, 0}, {0, 2}, {0, -1}}) {
+  for (const auto& [truth, predicted] : {std::pair{-1, 0}, {2, 0}, {0, 2}, {0, -2}, {-1, -1}}) {
     CHECK(test::refuses(ErrorKind::kUsage, "expected a class of 0 to 1",
                         [&] { confusion.add(truth, predicted); }));
   }
@@ -69,6 +69,23 @@ TEST_CASE("classified: the first of the largest logits and its probability") {
   CHECK(all[0] == doctest::Approx(-2 - std::log(2 + std::exp(-2.0))).epsilon(1e-15));
   // Logits whose difference a float64 does not see beside the logarithm of their sum.
   CHECK(classified(Tensor::of<float>({1, 2}, {-1e-38f, 0}), 0).predicted == 1);
+}
+
+TEST_CASE("classified: a row with a NaN has no answer, and counts as wrong for every class") {
+  const Tensor logits = Tensor::of<float>({3, 2}, {NAN, 1, 1, NAN, NAN, NAN});
+  Confusion confusion({"a", "b"});
+  for (std::int64_t row = 0; row < 3; ++row) {
+    const Classified found = classified(logits, row);
+    CHECK(found.predicted == -1);
+    CHECK(std::isnan(found.probability));
+    for (const int truth : {0, 1}) confusion.add(truth, found.predicted);
+  }
+  for (const int label : {0, 1}) {
+    CHECK(confusion.figures(label).rows == 3);
+    CHECK(confusion.figures(label).right == 0);
+    CHECK(confusion.figures(label).predicted == 0);
+  }
+  CHECK(confusion.most_confused(9).empty());
 }
 
 TEST_CASE("confusion scorer: padding does not count, rows come in any order") {

@@ -24,8 +24,17 @@ namespace {
 
 // A store of its own directory that remembers its warnings.
 struct Fixture {
-  explicit Fixture(int keep)
-      : store(dir.path(), keep, [this](const std::string& text) { warnings.push_back(text); }) {}
+  explicit Fixture(std::size_t keep)
+      : keep(keep),
+        store(dir.path(), [this](const std::string& text) { warnings.push_back(text); }) {}
+
+  // Saves, and keeps the latest `keep` of the steps saved so far.
+  void save(std::int64_t step, const io::TensorFile& content, bool is_best) {
+    store.save(step, content, is_best, kept);
+    std::erase_if(kept, [&](std::int64_t earlier) { return earlier >= step; });
+    kept.push_back(step);
+    if (kept.size() == keep) kept.erase(kept.begin());
+  }
 
   // Names of all files, in order.
   std::string files() const {
@@ -38,6 +47,8 @@ struct Fixture {
   }
 
   TempDir dir;
+  std::size_t keep;
+  std::vector<std::int64_t> kept;  // beside the next one
   std::vector<std::string> warnings;
   CheckpointStore store;
 };
@@ -67,30 +78,29 @@ void damage(const std::filesystem::path& path) {
 TEST_CASE("checkpoint_store: keeps the last and the best") {
   Fixture f(2);
   CHECK_FALSE(f.store.latest());
-  f.store.save(5, content(5), true);
+  f.save(5, content(5), true);
   CHECK(f.files() == "best.safetensors step-00000005.safetensors");
-  f.store.save(10, content(10), false);
-  f.store.save(15, content(15), false);
-  f.store.save(123456789, content(20), false);
+  f.save(10, content(10), false);
+  f.save(15, content(15), false);
+  f.save(123456789, content(20), false);
   CHECK(f.files() == "best.safetensors step-00000015.safetensors step-123456789.safetensors");
   CHECK(f.store.paths() == std::vector<std::filesystem::path>{f.dir / "step-123456789.safetensors",
                                                               f.dir / "step-00000015.safetensors"});
   CHECK(f.store.latest()->step == 123456789);
   CHECK(value_of(f.store.latest()) == 20);
   CHECK(io::read_safetensors(f.store.best_path()).metadata.at("value") == "5");
-  f.store.save(123456790, content(21), true);
+  f.save(123456790, content(21), true);
   CHECK(io::read_safetensors(f.store.best_path()).metadata.at("value") == "21");
   CHECK(f.warnings.empty());
 }
 
 TEST_CASE("checkpoint_store: the directory is made by the first save") {
   const TempDir dir;
-  CheckpointStore store(dir / "a/b", 1, [](const std::string&) {});
+  CheckpointStore store(dir / "a/b", [](const std::string&) {});
   CHECK_FALSE(store.latest());
   CHECK_FALSE(std::filesystem::exists(dir / "a"));
   store.save(0, content(1), false);
   CHECK(store.latest()->step == 0);
-  CHECK_THROWS_AS(CheckpointStore(dir / "a", 0, [](const std::string&) {}), Error);
   CHECK_THROWS_AS(store.save(-1, content(1), false), Error);
 }
 
@@ -102,8 +112,8 @@ TEST_CASE("checkpoint_store: other files are left alone") {
   }
   const std::string before = f.files();
   CHECK_FALSE(f.store.latest());
-  f.store.save(7, content(7), false);
-  f.store.save(8, content(8), false);
+  f.save(7, content(7), false);
+  f.save(8, content(8), false);
   CHECK(f.warnings.empty());
   std::filesystem::remove(f.dir / "step-00000008.safetensors");
   CHECK(f.files() == before);
@@ -111,7 +121,7 @@ TEST_CASE("checkpoint_store: other files are left alone") {
 
 TEST_CASE("checkpoint_store: a damaged newest is reported and the previous one used") {
   Fixture f(3);
-  for (int step : {1, 2, 3}) f.store.save(step, content(float(step)), false);
+  for (int step : {1, 2, 3}) f.save(step, content(float(step)), false);
   damage(f.dir / "step-00000003.safetensors");
   CHECK(value_of(f.store.latest()) == 2);
   REQUIRE(f.warnings.size() == 1);
@@ -136,37 +146,37 @@ TEST_CASE("checkpoint_store: a file without checksums is not taken for a checkpo
 
 TEST_CASE("checkpoint_store: a damaged later checkpoint never pushes out an intact one") {
   Fixture f(1);
-  f.store.save(10, content(10), false);
-  f.store.save(20, content(20), false);
+  f.save(10, content(10), false);
+  f.save(20, content(20), false);
   damage(f.dir / "step-00000020.safetensors");
-  f.store.save(15, content(15), false);
+  f.save(15, content(15), false);
   CHECK(value_of(f.store.latest()) == 15);
-  f.store.save(20, content(21), false);  // the resumed run gets there again
+  f.save(20, content(21), false);  // the resumed run gets there again
   CHECK(value_of(f.store.latest()) == 21);
   CHECK(f.files() == "step-00000020.safetensors");
 }
 
 TEST_CASE("checkpoint_store: every system call of a save failing leaves a usable checkpoint") {
   Fixture f(2);
-  f.store.save(1, content(1), true);
-  f.store.save(2, content(2), false);
+  f.save(1, content(1), true);
+  f.save(2, content(2), false);
   int calls = 0;
   {
     FaultGuard guard({});
-    f.store.save(3, content(3), true);
+    f.save(3, content(3), true);
     calls = guard.calls();
   }
   REQUIRE(calls > 20);
   for (int at = 0; at < calls; ++at) {
     for (bool lasting : {false, true}) {
       CAPTURE(at);
-      f.store.save(2, content(2), false);
+      f.save(2, content(2), false);
       std::filesystem::remove(f.dir / "step-00000003.safetensors");
       bool saved = true;
       {
         FaultGuard guard({.at = at, .error = ENOSPC, .lasting = lasting, .chunk = 100});
         try {
-          f.store.save(3, content(3), true);
+          f.save(3, content(3), true);
         } catch (const Error& error) {
           CHECK(error.kind() == ErrorKind::kIo);
           saved = false;
@@ -186,11 +196,11 @@ TEST_CASE("checkpoint_store: a process killed in any system call leaves a usable
   for (int at = 0;; ++at) {
     CAPTURE(at);
     std::filesystem::remove(f.dir / "step-00000002.safetensors");
-    f.store.save(1, content(1), false);
+    f.save(1, content(1), false);
     const pid_t child = ::fork();
     if (child == 0) {
       FaultGuard guard({.at = at, .crash = true});
-      f.store.save(2, content(2), true);
+      f.save(2, content(2), true);
       ::_exit(0);
     }
     int status = 0;
@@ -198,7 +208,7 @@ TEST_CASE("checkpoint_store: a process killed in any system call leaves a usable
     const float newest = value_of(f.store.latest());
     CHECK((newest == 1 || newest == 2));
     // Whoever resumes and saves cleans up what is left.
-    f.store.save(3, content(3), false);
+    f.save(3, content(3), false);
     CHECK(f.files().find("keel-tmp") == std::string::npos);
     CHECK(value_of(f.store.latest()) == 3);
     std::filesystem::remove(f.dir / "step-00000003.safetensors");
@@ -212,11 +222,11 @@ TEST_CASE("checkpoint_store: a process killed in any system call leaves a usable
 
 TEST_CASE("checkpoint_store: the best is on the disk before the step that may refer to it") {
   Fixture f(1);
-  f.store.save(1, content(1), true);
+  f.save(1, content(1), true);
   for (int at = 0; !std::filesystem::exists(f.dir / "step-00000002.safetensors"); ++at) {
     FaultGuard guard({.at = at, .lasting = true});
     try {
-      f.store.save(2, content(2), true);
+      f.save(2, content(2), true);
     } catch (const Error&) {
     }
   }
@@ -225,9 +235,9 @@ TEST_CASE("checkpoint_store: the best is on the disk before the step that may re
 
 TEST_CASE("checkpoint_store: the average is the mean of floats and the newest of the rest") {
   Fixture f(5);
-  f.store.save(1, content(1), false);
-  f.store.save(2, content(2), false);
-  f.store.save(4, content(6), false);
+  f.save(1, content(1), false);
+  f.save(2, content(2), false);
+  f.save(4, content(6), false);
   const io::TensorFile mean = average_checkpoints(f.store.paths());
   CHECK(mean.tensors.at("w").as<float>()[0] == 3);
   CHECK(mean.tensors.at("w").as<float>()[2] == 5);
@@ -243,7 +253,7 @@ TEST_CASE("checkpoint_store: the average of equal checkpoints is theirs, bit by 
   for (std::size_t i = 0; i < 1000; ++i) values.as<float>()[i] = 1.0f / (float(i) - 300.7f);
   values.as<float>()[7] = 1e-45f;
   file.tensors.emplace("w", values.clone());
-  for (int step = 1; step <= 7; ++step) f.store.save(step, file, false);
+  for (int step = 1; step <= 7; ++step) f.save(step, file, false);
   const io::TensorFile mean = average_checkpoints(f.store.paths());
   CHECK(std::ranges::equal(mean.tensors.at("w").as<float>(), values.as<float>()));
 }
@@ -255,7 +265,7 @@ TEST_CASE("checkpoint_store: the average is taken in f64") {
     io::TensorFile file;
     file.tensors.emplace("w", Tensor::scalar(value));
     file.tensors.emplace("d", Tensor::of<double>({}, {1 + 1e-12 * value}));
-    f.store.save(++step, file, false);
+    f.save(++step, file, false);
   }
   const io::TensorFile mean = average_checkpoints(f.store.paths());
   CHECK(mean.tensors.at("w").as<float>()[0] == 1.0f / 3);
@@ -264,11 +274,11 @@ TEST_CASE("checkpoint_store: the average is taken in f64") {
 
 TEST_CASE("checkpoint_store: what does not match is not averaged") {
   Fixture f(2);
-  f.store.save(2, content(2), false);
+  f.save(2, content(2), false);
   const auto message = [&](auto change) -> std::string {
     io::TensorFile file = content(1);
     change(file.tensors);
-    f.store.save(1, file, false);
+    f.save(1, file, false);
     try {
       average_checkpoints(f.store.paths());
       return "";

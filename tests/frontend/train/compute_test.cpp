@@ -1,6 +1,7 @@
 // Training with bf16 factors: state, checkpoints and resuming are those of float32; the measured
 // choice between both.
 #include <cstring>
+#include <set>
 #include <sstream>
 
 #include "backends/backends.h"
@@ -120,6 +121,25 @@ TEST_CASE("compute: the number of ranks changes no byte of a bf16 run in shards"
     train::Trainer(*backend, job, options).run();
   });
   check_same_end(temp / "2", temp / "1", 6);
+}
+
+// Of a layer as wide as the batch, three products have factors of the same shapes and differ in
+// their attributes alone: forward, and the gradients of the weight and of the input.
+TEST_CASE("compute: products that differ in an attribute alone have times of their own") {
+  const EachBf16 each;
+  if (!runs_bf16()) return;
+  const TempDir temp;
+  train::Job job = small_job({"train.compute=auto", "train.batch=16"});
+  const auto backend = make_backend(default_backend());
+  train::KeptTimes kept(temp / "compute.txt", "here");
+  train::measure_products(*backend, job, kept);
+  std::istringstream lines(read_bytes(temp / "compute.txt"));
+  std::set<std::string> kinds;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_square = line.find(" f32 (16, 16)(16, 16)") != std::string::npos;
+    if (is_square) kinds.insert(line.substr(0, line.rfind('\t')));
+  }
+  CHECK(kinds.size() >= 3);
 }
 
 TEST_CASE("compute: auto measures each kind of product once, and keeps the times") {

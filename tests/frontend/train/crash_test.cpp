@@ -40,7 +40,7 @@ Job crash_job() {
 void train_or_go_on(const fs::path& folder, const Job& job) {
   const auto backend = make_backend("reference");
   const bool begun = fs::exists(folder / "checkpoints") &&
-                     !CheckpointStore(folder / "checkpoints", 1, {}).paths().empty();
+                     !CheckpointStore(folder / "checkpoints", {}).paths().empty();
   Trainer(*backend, job, {.folder = folder, .resume = begun, .quiet = true, .facts = {}}).run();
 }
 
@@ -59,7 +59,7 @@ void check_whole(const fs::path& folder, const fs::path& straight) {
 
 // The newest intact checkpoint's step, -1 for none; damaged ones are failures.
 std::int64_t newest_step(const fs::path& folder) {
-  const CheckpointStore store(folder / "checkpoints", 1,
+  const CheckpointStore store(folder / "checkpoints",
                               [](const std::string& message) { FAIL_CHECK(message); });
   const auto checkpoint = store.latest();
   return checkpoint ? checkpoint->step : -1;

@@ -105,6 +105,11 @@ TEST_CASE("evaluator: a share is said with its standard error") {
                      .rows = 2000};
   // 100 sqrt(0.025 * 0.975 / 2000) = 0.349
   CHECK(text(e) == "error 2.50 % +- 0.35, loss 0.0747, 2000 rows");
+  // n is what was counted, such as words, not the rows.
+  Evaluation words = e;
+  words.metrics[0].count = 100;
+  words.items = 100;
+  CHECK(text(words) == "error 2.50 % +- 1.56, loss 0.0747, 2000 rows");
   Evaluation other = e;
   other.metrics[0].count = 0;  // a scorer gave it
   CHECK(text(other) == "error 2.50 %, loss 0.0747, 2000 rows");
@@ -113,6 +118,17 @@ TEST_CASE("evaluator: a share is said with its standard error") {
   CHECK(text(other) == "error 2.50, loss 0.0747, 2000 rows");
   other.items = 31999;
   CHECK(text(other) == "error 2.50, loss 0.0747, 2000 rows, 31999 tokens");
+}
+
+TEST_CASE("evaluator: a share of nothing or of all has a limit in place of a standard error of 0") {
+  const task::MetricInfo error = task::error_metric().front();
+  Evaluation e{.metrics = {{.info = error, .value = 0, .sum = 0, .count = 250}}, .rows = 250};
+  // 1 - 0.05^(1 / 250) = 0.01191
+  CHECK(text(e) == "error 0.00 % (below 1.19, confidence 95 %), loss 0.0000, 250 rows");
+  e.metrics[0].value = 100;
+  CHECK(text(e) == "error 100.00 % (above 98.81, confidence 95 %), loss 0.0000, 250 rows");
+  e.metrics[0].count = 1;
+  CHECK(text(e) == "error 100.00 % (above 5.00, confidence 95 %), loss 0.0000, 250 rows");
 }
 
 TEST_CASE("evaluator: tells of every batch, and how many there are") {

@@ -218,6 +218,38 @@ TEST_CASE("nonfinite: wherever a run is interrupted, it ends the same" *
   }
 }
 
+TEST_CASE("nonfinite: a run whose updates were all left out has no result") {
+  for (const char* policy : {"skip", "rollback"}) {
+    CAPTURE(std::string(policy));
+    const test::TempDir temp;
+    const Settings settings{"train.on_nonfinite=" + std::string(policy), "train.max_steps=3"};
+    const std::string message = message_of_divergence(temp.path(), poisoned({{0, 1, 2}}, settings));
+    CHECK(message == "all 3 updates were left out, for none of them was finite");
+    const std::string result = test::read_bytes(RunFolder{temp.path()}.result());
+    CHECK(result.find("\"diverged\"") != std::string::npos);
+  }
+  const test::TempDir temp;
+  const Settings skip{"train.on_nonfinite=skip", "train.max_steps=3"};
+  CHECK(train_in(temp.path(), poisoned({{0, 2}}, skip)).state.left_out == 2);
+}
+
+// The weights of a deep network without a norm may be finite while its outputs overflow.
+TEST_CASE("nonfinite: a run whose evaluation is not finite has no result") {
+  const test::TempDir temp;
+  const Settings settings{"train.max_steps=1", "train.optimizer=sgd", "train.lr=9e5",
+                          "model.norm=none", "train.on_nonfinite=skip"};
+  const auto result = test::run_keel(test::small_train(temp / "run", settings, "deep_linear"));
+  CHECK(result.code == 6);
+  CHECK(result.err.find("the loss of the last weights on the validation set is ") !=
+        std::string::npos);
+  CHECK(result.out.empty());
+  const auto again = test::run_keel({"train", "--quiet", "--resume", (temp / "run").string()});
+  CHECK(again.code == 6);
+  const auto eval = test::run_keel({"eval", (temp / "run/checkpoints/best.safetensors").string()});
+  CHECK(eval.code == 6);
+  CHECK(eval.err.find("eval: the loss is ") != std::string::npos);
+}
+
 TEST_CASE("nonfinite: the program takes the choice, also when it goes on with a run") {
   const test::TempDir temp;
   const std::string folder = temp / "run";

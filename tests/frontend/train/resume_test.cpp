@@ -209,7 +209,7 @@ TEST_CASE("resume: SIGTERM and SIGINT save, say how to go on, and exit 128 and t
     CHECK(result.code == 128 + signal);
     CHECK(result.out.empty());
     CHECK(result.err.find("go on with: keel train --resume " + folder) != std::string::npos);
-    const CheckpointStore store(temp / "run/checkpoints", 1, [](const std::string&) {});
+    const CheckpointStore store(temp / "run/checkpoints", [](const std::string&) {});
     const auto last = store.latest();
     REQUIRE(last.has_value());
     CHECK(last->path == store.paths().front());
@@ -232,7 +232,7 @@ void check_kills(const char* model, const Settings& settings, std::int64_t last_
   const std::string folder = (temp / "killed").string();
   const auto command = [&] {
     const bool begun = fs::exists(temp / "killed/checkpoints") &&
-                       !CheckpointStore(temp / "killed/checkpoints", 1, {}).paths().empty();
+                       !CheckpointStore(temp / "killed/checkpoints", {}).paths().empty();
     return begun ? std::vector<std::string>{"train", "--quiet", "--resume", folder}
                  : small_train(folder, settings, model);
   };

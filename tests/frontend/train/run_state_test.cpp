@@ -70,16 +70,23 @@ TEST_CASE("run state: numbers that earlier versions did not write are 0, a loss 
   Run run;
   RunState later = kState;
   later.train_loss = 0.5;
-  later.anchor = later.left_out = later.strikes = 3;
+  later.scheduled = {2, 7};
+  later.undone = later.left_out = later.strikes = 3;
   io::TensorFile file = to_checkpoint(later, run.job, run.variables);
-  CHECK(from_checkpoint(file, "here", run.job, run.variables).anchor == 3);
-  for (const char* key : {"train_loss", "anchor", "left_out", "strikes"}) {
+  const RunState whole = from_checkpoint(file, "here", run.job, run.variables);
+  CHECK(whole.scheduled == later.scheduled);
+  CHECK(whole.undone == 3);
+  for (const char* key : {"train_loss", "scheduled", "undone", "left_out", "strikes"}) {
     CHECK(file.metadata.erase(key) == 1);
   }
   const RunState back = from_checkpoint(file, "here", run.job, run.variables);
   CHECK(back.step == kState.step);
   CHECK(std::isnan(back.train_loss));
-  CHECK(back.anchor == 0);
+  CHECK(back.scheduled == std::vector<std::int64_t>{0});
+  CHECK(back.undone == 0);
+  file.metadata["anchor"] = "8";  // the last of them, where that was all they knew
+  CHECK(from_checkpoint(file, "here", run.job, run.variables).scheduled ==
+        std::vector<std::int64_t>{8});
   CHECK(back.left_out == 0);
   CHECK(back.strikes == 0);
 }

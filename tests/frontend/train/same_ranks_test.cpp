@@ -37,6 +37,37 @@ TEST_CASE("same ranks: the one that differs from most is named, whichever it is"
   CHECK(told_of(2, {1}) == "rank 1 has other weights than rank 0");
 }
 
+// What three ranks say that have these facts.
+std::string told_of_facts(const std::vector<RankFacts>& facts) {
+  std::string told;
+  test::run_ranks(int(facts.size()), [&](Communicator& all) {
+    try {
+      expect_same_facts(all, facts[std::size_t(all.rank())]);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kBadInput);
+      if (all.rank() == 0) told = error.what();
+    }
+  });
+  return told;
+}
+
+TEST_CASE("same ranks: the fact that differs is named, with what was expected and got") {
+  const RankFacts usual{{"build", "1.0"}, {"bf16", "native"}, {"train.lr", "0.1"}};
+  RankFacts emulated = usual, faster = usual, shorter = usual;
+  emulated[1].second = "emulated";
+  faster[2].second = "0.2";
+  shorter.pop_back();
+  CHECK(told_of_facts({usual, usual, usual}).empty());
+  CHECK(told_of_facts({emulated}).empty());
+  CHECK(told_of_facts({usual, emulated, usual}) ==
+        "rank 1 has another bf16 than rank 0: expected 'native', got 'emulated'");
+  CHECK(told_of_facts({faster, usual, usual}) ==
+        "rank 0 has another train.lr than rank 1: expected '0.1', got '0.2'");
+  CHECK(told_of_facts({usual, shorter}) ==
+        "rank 1 has another train.lr than rank 0: expected '0.1', got ''");
+  CHECK_FALSE(told_of_facts({shorter, usual}).empty());
+}
+
 // A communicator in which one rank receives a wrong bit of a sum, once.
 class DriftingRank final : public Communicator {
  public:

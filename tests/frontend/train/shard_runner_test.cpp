@@ -161,6 +161,19 @@ TEST_CASE("shards: micro-batches and shards of them are the pieces of one batch"
       ShardTrained(sgd + Settings{"train.batch=32", "train.accumulate=2"}), 1e-11);
 }
 
+// Of two rows in four shards, every other shard has one. A shard without a row has no statistics.
+TEST_CASE("shards: states are averaged over the shards that have rows") {
+  const Settings local{"train.optimizer=sgd", "train.batch=2", "train.statistics=local"};
+  for (const char* norm : {"batchnorm", "pn_v", "powernorm", "mabn"}) {
+    CAPTURE(norm);
+    const Settings with = local + Settings{fmt::format("model.norm={}", norm)};
+    check_close(ShardTrained(with + Settings{"train.shards=4"}),
+                ShardTrained(with + Settings{"train.shards=2"}), 1e-12);
+    check_close(ShardTrained(with + Settings{"train.shards=7"}),
+                ShardTrained(with + Settings{"train.shards=2"}), 1e-12);
+  }
+}
+
 // In float64 and up to its rounding: statistics, gradients, gains and states are those of the norm
 // on the whole batch, which 5 shards cut into pieces of 12 and 13 rows.
 TEST_CASE("shards: a norm over the batch is that of the whole batch") {

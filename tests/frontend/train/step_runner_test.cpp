@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "backends/reference/backend.h"
+#include "frontend/train/shard_runner.h"
 #include "models/mnist_mlp/model.h"
 #include "src/ops/dropout.h"
 #include "tests/support/small_run.h"
@@ -37,24 +38,25 @@ struct RunnerTrained {
   Variables variables{backend, 1};
   std::vector<double> losses;
 
-  explicit RunnerTrained(std::int64_t batch) {
+  explicit RunnerTrained(std::int64_t batch, std::int64_t shards = 1) {
     const Job job = test::job_of(
         std::make_unique<Dropped>(),
         {"data.source=" + test::small_digits().string(), "model.hidden=16",
-         fmt::format("train.batch={}", batch), fmt::format("train.accumulate={}", 64 / batch)});
+         fmt::format("train.batch={}", batch), fmt::format("train.accumulate={}", 64 / batch),
+         fmt::format("train.shards={}", shards)});
     const task::Splits& data = job.splits();
-    const auto rows = data.stream(task::Split::kTrain, {.batch = batch, .shuffle = 1});
-    StepRunner runner(backend, variables, job, *rows);
+    const auto rows =
+        data.stream(task::Split::kTrain, {.batch = batch, .shuffle = 1, .portion = {}});
+    OneRank one;
+    const auto steps = make_steps(backend, variables, job, *rows, {one});
     for (std::int64_t step = 0; step < 2; ++step) {
-      runner.start({.step = step, .epoch = 0, .batch = step * 64 / batch});
-      losses.push_back(runner.next(true)->loss);
+      steps->start({.step = step, .epoch = 0, .batch = step * 64 / batch});
+      losses.push_back(steps->next(true)->loss);
     }
   }
 };
 
-// In float64 and up to its rounding: the sums of a batch are added up in another order.
-TEST_CASE("step runner: four micro-batches of 16 rows draw the masks of one batch of 64") {
-  const RunnerTrained whole(64), parts(16);
+void check_same_masks(const RunnerTrained& whole, const RunnerTrained& parts) {
   for (std::size_t step : {0, 1}) {
     CHECK(parts.losses[step] == doctest::Approx(whole.losses[step]).epsilon(1e-12));
   }
@@ -68,6 +70,36 @@ TEST_CASE("step runner: four micro-batches of 16 rows draw the masks of one batc
       size = std::max(size, std::abs(a.at(e)));
     }
     CHECK(difference <= 1e-9 * size);
+  }
+}
+
+// In float64 and up to its rounding: the sums of a batch are added up in another order.
+TEST_CASE("step runner: four micro-batches of 16 rows draw the masks of one batch of 64") {
+  check_same_masks(RunnerTrained(64), RunnerTrained(16));
+}
+
+TEST_CASE("step runner: so do micro-batches that are cut into shards") {
+  const RunnerTrained whole(64);
+  check_same_masks(whole, RunnerTrained(64, 5));
+  check_same_masks(whole, RunnerTrained(16, 3));
+}
+
+TEST_CASE("step runner: the epochs that a limit of updates completes") {
+  reference::ReferenceBackend backend;
+  // Eight updates in an epoch.
+  const struct {
+    std::int64_t limit, steps, epochs;
+  } cases[] = {{0, 24, 3},  {1, 1, 0},   {7, 7, 0},   {8, 8, 1},  {9, 9, 1},
+               {16, 16, 2}, {23, 23, 2}, {24, 24, 3}, {25, 24, 3}};
+  for (const auto& c : cases) {
+    CAPTURE(c.limit);
+    Variables variables(backend, 1);
+    const Job job = test::small_job({"train.epochs=3", fmt::format("train.max_steps={}", c.limit)});
+    const auto rows = job.splits().stream(
+        task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .portion = {}});
+    const StepRunner runner(backend, variables, job, *rows);
+    CHECK(runner.total_steps() == c.steps);
+    CHECK(runner.total_epochs() == c.epochs);
   }
 }
 

@@ -115,6 +115,32 @@ TEST_CASE("trainer: validates every N updates, and measures the last weights in 
   CHECK(fs::exists(temp / "never/checkpoints/best.safetensors"));
 }
 
+TEST_CASE("trainer: a run says when the last weights are better than the best that count") {
+  const test::TempDir temp;
+  const test::Settings settings{"train.lr=1e-3", "train.epochs=4"};
+  using test::operator+;
+  train_in(temp / "each", small_job(settings + test::Settings{"train.eval_every=1u"}));
+  std::vector<double> errors{100};  // after each update
+  for (const auto& line : io::read_metrics(temp / "each/metrics.jsonl")) {
+    if (line.value("split", "") == "valid") errors.push_back(line["error"]);
+  }
+  int better = 0, worse = 0;
+  for (std::size_t step = 2; step < errors.size() && std::min(better, worse) == 0; ++step) {
+    const bool is_better = errors[step] < errors[step - 1];
+    if ((is_better ? better : worse)++ > 0) continue;
+    // The validation before the last update is the only one that is due.
+    const Summary summary = train_in(
+        temp / fmt::format("{}", step),
+        small_job(settings + test::Settings{fmt::format("train.max_steps={}", step),
+                                            fmt::format("train.eval_every={}u", step - 1)}));
+    CHECK(summary.last_is_better == is_better);
+    CHECK(summary.state.best_step == std::int64_t(step) - 1);
+    CHECK(summary.valid.at("error") == errors[step]);
+  }
+  CHECK(better > 0);
+  CHECK(worse > 0);
+}
+
 TEST_CASE("trainer: stops early when nothing gets better") {
   const test::TempDir temp;
   const Summary summary =

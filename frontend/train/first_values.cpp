@@ -1,0 +1,56 @@
+#include "frontend/train/first_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "frontend/train/step_graph.h"
+#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/batch_renorm.h"
+#include "src/ops/norm/mabn.h"
+#include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/power_norm.h"
+
+namespace keel::train {
+namespace {
+
+// What a batch leaves of the running statistics of a node; nothing if it has none. The warm-up of
+// powernorm begins with the mean of the batches so far, which has nothing of the first value.
+std::optional<double> kept_by(const Node& node) {
+  if (node.op == &kBatchNorm) return node.attrs.as<BatchNormAttrs>().keep;
+  if (node.op == &kPnV) return node.attrs.as<PnVAttrs>().keep;
+  if (node.op == &kMabn) return node.attrs.as<MabnAttrs>().keep;
+  if (node.op == &kBatchRenorm) return 1 - node.attrs.as<BatchRenormAttrs>().rate;
+  if (node.op != &kPowerNorm) return std::nullopt;
+  const auto& attrs = node.attrs.as<PowerNormAttrs>();
+  return attrs.warmup > 0 ? std::nullopt : std::optional(attrs.alpha_f);
+}
+
+}  // namespace
+
+FirstValue first_value_left(const Job& job, std::int64_t updates) {
+  const Graph graph = build_step(job);
+  // Micro-batches of shards move the statistics once an update.
+  const bool counts_micro_batches = job.train().shards == 1;
+  const auto batches = double(updates * (counts_micro_batches ? job.train().accumulate : 1));
+  FirstValue most;
+  for (int i = 0; i < graph.size(); ++i) {
+    const auto keep = kept_by(graph.node(i));
+    if (!keep || (!most.norm.empty() && *keep <= most.keep)) continue;
+    most = {graph.node(i).name, *keep, std::pow(*keep, batches)};
+  }
+  return most;
+}
+
+std::string first_value_warning(const Job& job, std::int64_t updates) {
+  const FirstValue most = first_value_left(job, updates);
+  if (most.share <= 0.05 || most.keep == 1) return "";  // with 1 the recipe asks for them
+  const double needed = std::ceil(std::log(0.05) / std::log(most.keep));
+  return fmt::format(
+      "{}: after {} updates its running statistics still hold {:.0f} % of their first values (each "
+      "batch leaves {:.4g} of them, so that {:.0f} batches would leave 5 %); evaluation normalizes "
+      "by them. Train longer, let it keep less, or see keel eval --statistics pass",
+      most.norm, updates, 100 * most.share, most.keep, needed);
+}
+
+}  // namespace keel::train
