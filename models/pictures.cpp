@@ -50,7 +50,7 @@ PictureCorpus own_pictures(const task::DataRequest& request,
       request.source, {.seed = request.seed, .train_rows = request.train_rows, .classes = classes});
   PictureCorpus corpus;
   corpus.name = "pictures";
-  corpus.origin = request.source;
+  corpus.origin = request.source + own.left_out.note();
   corpus.classes = std::move(own.classes);
   corpus.train = std::move(own.train);
   corpus.valid = std::move(own.valid);

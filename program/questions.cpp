@@ -5,7 +5,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "frontend/io/message.h"
 #include "frontend/io/picture.h"
+#include "frontend/io/visible_files.h"
 
 namespace keel::cli {
 namespace {
@@ -17,18 +19,18 @@ constexpr std::size_t kMostLines = 1 << 24;
 std::vector<std::string> pictures_in(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
-  using Walk = std::filesystem::recursive_directory_iterator;
-  for (Walk it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    const bool is_hidden = it->path().filename().string().starts_with('.');
-    if (is_hidden) it.disable_recursion_pending();
-    const bool is_file = !is_hidden && it->is_regular_file(ignored);
-    if (is_file && io::is_picture(it->path())) files.push_back(it->path().string());
+  io::LeftOutFiles left_out;
+  for (const std::filesystem::path& file : io::visible_files_below(folder, error, &left_out)) {
+    if (io::is_picture(file)) {
+      files.push_back(file.string());
+    } else {
+      left_out.add_ending(file);
+    }
   }
   check(!error, ErrorKind::kIo, "{}: {}", folder, error.message());
-  check(!files.empty(), ErrorKind::kIo,
-        "{}: expected pictures (.png, .pgm or .ppm) in this folder, got none", folder);
-  std::ranges::sort(files);
+  check(!files.empty(), ErrorKind::kIo, "{}: expected pictures ({}) in this folder, got none{}",
+        folder, io::picture_endings(), left_out.note());
+  if (const std::string note = left_out.note(); !note.empty()) io::say(folder + note);
   return files;
 }
 

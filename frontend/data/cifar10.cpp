@@ -1,5 +1,6 @@
 #include "frontend/data/cifar10.h"
 
+#include <array>
 #include <map>
 #include <system_error>
 
@@ -44,9 +45,26 @@ void read_record(io::PackedFile& file, std::int64_t record, std::uint8_t* pixels
   file.read(std::as_writable_bytes(std::span(pixels, kPixelBytes)));
 }
 
+// Whether a file is a pickle of Python's, of protocol 2 or later.
+bool is_pickle(const fs::path& path) {
+  std::array<std::byte, 2> first{};
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored) || fs::file_size(path, ignored) < 2) return false;
+  io::PackedFile(path, kMostBytes).read(first);
+  return first[0] == std::byte{0x80} && first[1] >= std::byte{2} && first[1] <= std::byte{9};
+}
+
+[[noreturn]] void fail_pickle(const fs::path& path) {
+  fail(ErrorKind::kBadInput,
+       "[cifar10] {}: expected CIFAR-10's binary version (cifar-10-binary.tar.gz, with "
+       "data_batch_1.bin), got its Python version (a pickle)",
+       path.string());
+}
+
 // Opens a file of whole records.
 io::PackedFile open_batch(const fs::path& path) {
   io::PackedFile file(path, kMostBytes);
+  if (file.size() % kRecordBytes != 0 && is_pickle(path)) fail_pickle(path);
   check(file.size() % kRecordBytes == 0, ErrorKind::kBadInput,
         "[cifar10] {}: expected whole records of {} bytes, got {} bytes", file.name(), kRecordBytes,
         file.size());
@@ -62,6 +80,10 @@ std::vector<std::string> cifar10_classes() {
 fs::path find_cifar10(const fs::path& folder) {
   for (const fs::path& place : {folder, folder / "cifar-10-batches-bin", folder / "cifar10"}) {
     if (!batches_in(place, prefix_of(Part::kTrain)).empty()) return place;
+  }
+  for (const fs::path& place : {folder, folder / "cifar-10-batches-py", folder / "cifar10"}) {
+    const fs::path batch = place / "data_batch_1";
+    if (is_pickle(batch)) fail_pickle(batch);
   }
   return {};
 }

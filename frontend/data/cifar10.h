@@ -15,7 +15,8 @@ namespace keel::data {
 std::vector<std::string> cifar10_classes();
 
 // The folder of CIFAR-10's files: `folder` or else its folder cifar-10-batches-bin or cifar10,
-// whichever has a training file; "" if none has.
+// whichever has a training file; "" if none has. Throws Error{kBadInput} where there is CIFAR-10's
+// Python version instead, which is not read.
 std::filesystem::path find_cifar10(const std::filesystem::path& folder);
 
 // All records of the files data_batch*.bin, or test_batch*.bin, of that folder, each plain or with

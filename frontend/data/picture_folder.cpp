@@ -8,6 +8,7 @@
 #include "frontend/data/permutation.h"
 #include "frontend/data/picture_scale.h"
 #include "frontend/io/near_miss.h"
+#include "frontend/io/visible_files.h"
 #include "frontend/text/utf8.h"
 
 namespace keel::data {
@@ -18,15 +19,11 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kFewestPictures = 10;  // to hold some out of
 constexpr std::uint32_t kHeldOutPictures = stream_of("pictures.held_out");
 
-// The entries of a folder in the order of their names, without hidden ones.
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> entries;
+// The entries of a folder; hidden ones are counted.
+std::vector<fs::path> entries_of(const fs::path& folder, io::LeftOutFiles& left_out) {
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (!it->path().filename().string().starts_with('.')) entries.push_back(it->path());
-  }
+  std::vector<fs::path> entries = io::visible_entries(folder, error, &left_out);
   check(!error, ErrorKind::kIo, "[pictures] {}: {}", folder.string(), error.message());
-  std::ranges::sort(entries);
   return entries;
 }
 
@@ -40,16 +37,32 @@ void expect_name(const std::string& name, const fs::path& folder) {
         folder.string(), name);
 }
 
-// The pictures of each class; folders without any are none.
-FilesByClass find_classes(const fs::path& folder) {
-  FilesByClass classes;
-  for (const fs::path& of_class : entries_of(folder)) {
+// The pictures in the folder of a class.
+std::vector<fs::path> pictures_of(const fs::path& of_class, io::LeftOutFiles& left_out) {
+  std::vector<fs::path> files;
+  for (const fs::path& file : entries_of(of_class, left_out)) {
     std::error_code ignored;
-    if (!fs::is_directory(of_class, ignored)) continue;
-    std::vector<fs::path> files;
-    for (const fs::path& file : entries_of(of_class)) {
-      if (io::is_picture(file) && fs::is_regular_file(file, ignored)) files.push_back(file);
+    if (!fs::is_regular_file(file, ignored)) {
+      left_out.add(fs::is_directory(file, ignored) ? "folders" : "no regular files");
+    } else if (!io::is_picture(file)) {
+      left_out.add_ending(file);
+    } else {
+      files.push_back(file);
     }
+  }
+  return files;
+}
+
+// The pictures of each class; folders without any are none.
+FilesByClass find_classes(const fs::path& folder, io::LeftOutFiles& left_out) {
+  FilesByClass classes;
+  for (const fs::path& of_class : entries_of(folder, left_out)) {
+    std::error_code ignored;
+    if (!fs::is_directory(of_class, ignored)) {
+      left_out.add_ending(of_class);
+      continue;
+    }
+    std::vector<fs::path> files = pictures_of(of_class, left_out);
     if (files.empty()) continue;
     expect_name(of_class.filename().string(), folder);
     classes[of_class.filename().string()] = std::move(files);
@@ -57,13 +70,14 @@ FilesByClass find_classes(const fs::path& folder) {
   return classes;
 }
 
-FilesByClass classes_in(const fs::path& folder) {
-  FilesByClass classes = find_classes(folder);
+FilesByClass classes_in(const fs::path& folder, io::LeftOutFiles& left_out) {
+  FilesByClass classes = find_classes(folder, left_out);
   check(!classes.empty(), ErrorKind::kIo,
-        "[pictures] {}: expected folders of pictures, CLASS/*.png, .pgm or .ppm, got none{}",
-        folder.string(),
-        io::near_misses(folder, {".bin", ".png", ".pgm", ".ppm"},
-                        "a class has a folder, and files of CIFAR-10 are called data_batch*.bin"));
+        "[pictures] {}: expected folders of pictures, CLASS/*{}, got none{}{}", folder.string(),
+        io::picture_endings(),
+        io::near_misses(folder, {".bin", ".png", ".jpg", ".jpeg", ".pgm", ".ppm"},
+                        "a class has a folder, and files of CIFAR-10 are called data_batch*.bin"),
+        left_out.note());
   return classes;
 }
 
@@ -79,7 +93,8 @@ std::optional<fs::path> split_folder(const fs::path& folder,
 // DIR/train is the split unless it holds the pictures of a class that is called train.
 std::optional<fs::path> train_folder(const fs::path& folder) {
   const std::optional<fs::path> train = split_folder(folder, {"train"});
-  return train && !find_classes(*train).empty() ? train : std::nullopt;
+  io::LeftOutFiles ignored;
+  return train && !find_classes(*train, ignored).empty() ? train : std::nullopt;
 }
 
 struct PictureFile {
@@ -88,10 +103,10 @@ struct PictureFile {
 };
 
 // The pictures of a folder in the order of their classes and names.
-std::vector<PictureFile> list_files(const fs::path& folder,
-                                    const std::vector<std::string>& classes) {
+std::vector<PictureFile> list_files(const fs::path& folder, const std::vector<std::string>& classes,
+                                    io::LeftOutFiles& left_out) {
   std::vector<PictureFile> files;
-  for (const auto& [name, of_class] : classes_in(folder)) {
+  for (const auto& [name, of_class] : classes_in(folder, left_out)) {
     const auto known = std::ranges::find(classes, name);
     check(known != classes.end(), ErrorKind::kBadInput,
           "[pictures] {}: expected folders of the classes {}, got {}", folder.string(),
@@ -151,7 +166,7 @@ struct Source {
 // are not drawn are not read.
 void hold_out_pictures(PictureFolder& all, const Source& source,
                        const PictureFolderOptions& options) {
-  const std::vector<PictureFile> files = list_files(source.folder, all.classes);
+  const std::vector<PictureFile> files = list_files(source.folder, all.classes, all.left_out);
   const std::int64_t rows = std::ssize(files);
   const std::string place = source.folder.string();
   const std::string tenth =
@@ -183,20 +198,25 @@ PictureFolder read_picture_folder(const fs::path& folder, const PictureFolderOpt
       has_parts ? split_folder(folder, {"valid", "validation", "val", "dev"}) : std::nullopt;
   const auto test = has_parts ? split_folder(folder, {"test"}) : std::nullopt;
   PictureFolder all;
-  all.classes = options.classes.empty() ? names_of(classes_in(train)) : options.classes;
+  io::LeftOutFiles ignored;  // the files are listed once more
+  all.classes = options.classes.empty() ? names_of(classes_in(train, ignored)) : options.classes;
   check(all.classes.size() >= 2, ErrorKind::kBadInput,
         "[pictures] {}: expected two classes or more, got {} alone", train.string(),
         all.classes.front());
   hold_out_pictures(all, {train, !valid, !test}, options);
   if (valid) {
-    all.valid = read_pictures(list_files(*valid, all.classes));
-    all.valid_source = valid->string();
+    io::LeftOutFiles left_out;
+    all.valid = read_pictures(list_files(*valid, all.classes, left_out));
+    all.valid_source = valid->string() + left_out.note();
   }
   if (test) {
     all.test = [path = *test, classes = all.classes] {
-      return read_pictures(list_files(path, classes));
+      io::LeftOutFiles listed_before;
+      return read_pictures(list_files(path, classes, listed_before));
     };
-    all.test_source = test->string();
+    io::LeftOutFiles left_out;
+    find_classes(*test, left_out);
+    all.test_source = test->string() + left_out.note();
   }
   return all;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/data/picture_rows.h"
+#include "frontend/io/visible_files.h"
 
 namespace keel::data {
 
@@ -14,6 +15,7 @@ struct PictureFolder {
   std::vector<std::string> classes;
   Pictures train, valid;
   std::int64_t not_drawn = 0;      // pictures of training beyond PictureFolderOptions::train_rows
+  io::LeftOutFiles left_out;       // of the folder of training: files that are no pictures
   std::function<Pictures()> test;  // reads its files, if the part has a folder of its own
   // "a tenth of DIR/train, drawn by data.seed=1", or the part's folder.
   std::string valid_source, test_source;
@@ -27,14 +29,15 @@ struct PictureFolderOptions {
 };
 
 // Reads DIR/CLASS/*.png, or DIR/train/CLASS/*.png with DIR/valid (or validation, val or dev) and
-// DIR/test of the same form; .pgm and .ppm are pictures too. DIR/train is a class where it holds no
-// folders of pictures. For a split that has no folder a tenth of the training pictures, drawn by
-// the seed, is held out; of the others train_rows, drawn in the same way, are trained on. Pictures
-// come in the order of their classes and names and are brought to 32 x 32 pixels (picture_scale.h).
-// Hidden folders and files, and files that are no pictures by their names, are passed over.
-// Throws Error{kIo} for a folder without pictures; Error{kBadInput} for fewer than two classes, for
-// a name that is no line of UTF-8, for a class that is not among the known ones, for fewer than 10
-// pictures to hold some out of, and as io::read_picture.
+// DIR/test of the same form; io::kPictureEndings has the other endings. DIR/train is a class where
+// it holds no folders of pictures. For a split that has no folder a tenth of the training pictures,
+// drawn by the seed, is held out; of the others train_rows, drawn in the same way, are trained on.
+// Pictures come in the order of their classes and names and are brought to 32 x 32 pixels
+// (picture_scale.h). Hidden folders and files, and files that are no pictures by their names, are
+// left out; the names of sources end with what was left out. Throws Error{kIo} for a folder without
+// pictures; Error{kBadInput} for fewer than two classes, for a name that is no line of UTF-8, for a
+// class that is not among the known ones, for fewer than 10 pictures to hold some out of, and as
+// io::read_picture.
 PictureFolder read_picture_folder(const std::filesystem::path& folder,
                                   const PictureFolderOptions& options);
 

@@ -64,8 +64,8 @@ std::vector<std::uint8_t> grey_of(const io::Picture& picture, std::int64_t side)
   const std::size_t size = planes.size() / 3;
   std::vector<std::uint8_t> grey;
   for (std::size_t i = 0; i < size; ++i) {
-    grey.push_back(std::uint8_t(
-        std::lround(0.299 * planes[i] + 0.587 * planes[size + i] + 0.114 * planes[2 * size + i])));
+    const int sum = 19595 * planes[i] + 38470 * planes[size + i] + 7471 * planes[2 * size + i];
+    grey.push_back(std::uint8_t((sum + (1 << 15)) >> 16));
   }
   return grey;
 }

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "frontend/io/file_lock.h"
 #include "src/core/error.h"
 
 namespace keel::io {
@@ -59,11 +61,30 @@ fs::path writable_target(const fs::path& path) {
   return behind_links(path);
 }
 
-// ".<target>.<pid>.keel-tmp" in the target's directory, so that rename never crosses file systems.
+// ".<target>.<pid>-<number>.keel-tmp" in the target's directory, so that rename never crosses file
+// systems. A process on another machine may have the same number.
 fs::path vacant_temp(const fs::path& target) {
-  const std::string name = target.filename().string();
-  remove_stale_temps(directory_of(target), name);
-  return directory_of(target) / fmt::format(".{}.{}{}", name, ::getpid(), kTempSuffix);
+  static std::atomic<std::uint64_t> next = 0;
+  while (true) {
+    const fs::path temp =
+        directory_of(target) /
+        fmt::format(".{}.{}-{}{}", target.filename().string(), ::getpid(), next++, kTempSuffix);
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(temp, error))) return temp;
+  }
+}
+
+// Removes a temporary file unless its writer lives, which holds its lock. Where there are no locks
+// nobody knows, and it stays.
+void remove_if_stale(const fs::path& temp) {
+  const Descriptor file(::open(temp.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (file.get() < 0) return;
+  try {
+    if (try_lock(file.get(), temp) != LockResult::kHeld) return;
+  } catch (const Error&) {
+    return;
+  }
+  if (is_in_place(file.get(), temp)) file_calls().unlink(temp.c_str());
 }
 
 // The target that a temporary name stands for; empty when the name is not of our making.
@@ -75,8 +96,8 @@ std::string_view target_of(std::string_view name) {
   name = name.substr(1, name.size() - 1 - kTempSuffix.size());
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || dot + 1 == name.size()) return {};
-  const bool pid = name.find_first_not_of("0123456789", dot + 1) == std::string_view::npos;
-  return pid ? name.substr(0, dot) : std::string_view{};
+  const bool number = name.find_first_not_of("0123456789-", dot + 1) == std::string_view::npos;
+  return number ? name.substr(0, dot) : std::string_view{};
 }
 
 }  // namespace
@@ -127,18 +148,31 @@ void FileHandle::close() {
   if (file_calls().close(fd) != 0 && errno != EINTR) fail_call("close");
 }
 
-AtomicFile::AtomicFile(const fs::path& target)
-    : target_(writable_target(target)),
-      temp_(vacant_temp(target_)),
-      file_(temp_, O_WRONLY | O_CREAT | O_EXCL, target_) {}
+AtomicFile::AtomicFile(const fs::path& target) : target_(writable_target(target)) {
+  remove_stale_temps(directory_of(target_), target_.filename().string());
+  do {
+    temp_ = vacant_temp(target_);
+    file_.emplace(temp_, O_WRONLY | O_CREAT | O_EXCL, target_);
+  } while (!hold());
+}
+
+// Locks the temporary file; the copy of its descriptor keeps the lock beyond close(). False if
+// another process took the file for a dead one's in the moment before.
+bool AtomicFile::hold() {
+  lock_ = Descriptor(::fcntl(file_->descriptor(), F_DUPFD_CLOEXEC, 0));
+  if (lock_.get() < 0) fail_errno(target_, "open");
+  const LockResult result = try_lock(lock_.get(), target_);
+  return result == LockResult::kUnsupported ||
+         (result == LockResult::kHeld && is_in_place(lock_.get(), temp_));
+}
 
 AtomicFile::~AtomicFile() {
   if (!renamed_) file_calls().unlink(temp_.c_str());
 }
 
 void AtomicFile::commit() {
-  file_.sync();
-  file_.close();
+  file_->sync();
+  file_->close();
   // Opened before the rename, so that as little as possible can fail after it.
   FileHandle directory(directory_of(target_), O_RDONLY | O_DIRECTORY);
   if (repeat_interrupted([&] { return file_calls().rename(temp_.c_str(), target_.c_str()); }) !=
@@ -160,9 +194,7 @@ void remove_stale_temps(const fs::path& directory, std::string_view target) {
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     const std::string_view found = target_of(name);
-    if (!found.empty() && (target.empty() || found == target)) {
-      file_calls().unlink(it->path().c_str());
-    }
+    if (!found.empty() && (target.empty() || found == target)) remove_if_stale(it->path());
   }
 }
 

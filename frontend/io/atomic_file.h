@@ -6,7 +6,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string_view>
+
+#include "frontend/io/child.h"
 
 namespace keel::io {
 
@@ -33,6 +36,7 @@ class FileHandle {
   FileHandle(const FileHandle&) = delete;
   FileHandle& operator=(const FileHandle&) = delete;
 
+  int descriptor() const { return fd_; }
   void write(std::string_view bytes);
   // Returns when the content is on the disk.
   void sync();
@@ -47,9 +51,9 @@ class FileHandle {
 };
 
 // A file under construction. It grows beside its target under a temporary name, and commit() puts
-// it in place. Destroyed without commit(), it leaves no trace, and the target is unchanged. If two
-// writers have one target, they never mix their bytes, but one of them gets an error. A symbolic
-// link stays: the file that it leads to is the target, whether it exists or not.
+// it in place. Destroyed without commit(), it leaves no trace, and the target is unchanged. Several
+// writers, in any processes, may have one target: each puts a whole file in place, and the last one
+// stays. A symbolic link stays: the file that it leads to is the target, whether it exists or not.
 class AtomicFile {
  public:
   // Throws Error{kIo} for a target that is not a regular file, because the rename would replace a
@@ -60,14 +64,17 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  void write(std::string_view bytes) { file_.write(bytes); }
+  void write(std::string_view bytes) { file_->write(bytes); }
   // Content to disk, rename over the target, directory to disk. If only the last of these fails,
   // the target already is the whole new file, but may not survive a loss of power.
   void commit();
 
  private:
+  bool hold();
+
   std::filesystem::path target_, temp_;
-  FileHandle file_;
+  std::optional<FileHandle> file_;
+  Descriptor lock_;
   bool renamed_ = false;
 };
 
@@ -75,7 +82,8 @@ class AtomicFile {
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 // Removes temporary files that AtomicFile left in `directory`, for one target name or, if that is
-// empty, for all. Never touches files with other names. Skips files that it cannot remove.
+// empty, for all, unless the process that writes them lives. Never touches files with other names.
+// Skips files that it cannot remove.
 void remove_stale_temps(const std::filesystem::path& directory, std::string_view target = {});
 
 }  // namespace keel::io

@@ -1,8 +1,6 @@
 #include "frontend/io/folder_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "frontend/io/file_lock.h"
 #include "src/core/error.h"
 
 namespace keel::io {
@@ -37,22 +36,11 @@ std::string holder_of(const Descriptor& file) {
 
 // Whether the lock is held from now on.
 bool lock(const Descriptor& file, const fs::path& folder) {
-  int result = flock(file.get(), LOCK_EX | LOCK_NB);
-  while (result != 0 && errno == EINTR) result = flock(file.get(), LOCK_EX | LOCK_NB);
-  if (result == 0) return true;
-  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP) return false;
-  check(errno == EWOULDBLOCK, ErrorKind::kIo, "{}: cannot be locked: {}", folder.string(),
-        std::strerror(errno));
-  fail(ErrorKind::kIo, "{}: {} works in this folder; wait until it has ended, or give another one",
-       folder.string(), holder_of(file));
-}
-
-// Whoever held a lock before may have removed its file since it was opened here.
-bool is_in_place(const Descriptor& file, const fs::path& path) {
-  struct stat held {
-  }, there{};
-  return fstat(file.get(), &held) == 0 && stat(path.c_str(), &there) == 0 &&
-         held.st_ino == there.st_ino && held.st_dev == there.st_dev;
+  const LockResult result = try_lock(file.get(), folder);
+  check(result != LockResult::kTaken, ErrorKind::kIo,
+        "{}: {} works in this folder; wait until it has ended, or give another one",
+        folder.string(), holder_of(file));
+  return result == LockResult::kHeld;
 }
 
 // For messages alone: where it cannot be written, the lock holds all the same.
@@ -74,7 +62,8 @@ FolderLock::FolderLock(const fs::path& folder, std::string_view what, Holder hol
         error.message());
   while (true) {
     file_ = open_lock(path_, holder);
-    if (!lock(file_, folder) || is_in_place(file_, path_)) break;
+    // Whoever held the lock before may have removed its file since it was opened here.
+    if (!lock(file_, folder) || is_in_place(file_.get(), path_)) break;
   }
   sign(file_, what, holder);
 }

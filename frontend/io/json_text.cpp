@@ -5,14 +5,19 @@
 namespace keel::io {
 namespace {
 
-std::optional<std::string> text_at(std::string_view json, std::string_view key,
-                                   bool takes_numbers) {
+std::optional<nlohmann::json> value_at(std::string_view json, std::string_view key) {
   const nlohmann::json value = nlohmann::json::parse(json, nullptr, false);
   if (!value.is_object()) return std::nullopt;
   const auto found = value.find(key);
-  if (found == value.end()) return std::nullopt;
-  if (takes_numbers && found->is_number_integer()) return found->dump();
-  return found->is_string() ? std::optional(found->get<std::string>()) : std::nullopt;
+  return found == value.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<std::string> text_at(std::string_view json, std::string_view key,
+                                   bool takes_numbers) {
+  const std::optional<nlohmann::json> value = value_at(json, key);
+  if (!value) return std::nullopt;
+  if (takes_numbers && value->is_number_integer()) return value->dump();
+  return value->is_string() ? std::optional(value->get<std::string>()) : std::nullopt;
 }
 
 }  // namespace
@@ -23,6 +28,11 @@ std::optional<std::string> json_text(std::string_view json, std::string_view key
 
 std::optional<std::string> json_word(std::string_view json, std::string_view key) {
   return text_at(json, key, true);
+}
+
+std::optional<std::string> json_value(std::string_view json, std::string_view key) {
+  const std::optional<nlohmann::json> value = value_at(json, key);
+  return value ? std::optional(value->dump()) : std::nullopt;
 }
 
 }  // namespace keel::io

@@ -14,4 +14,8 @@ std::optional<std::string> json_text(std::string_view json, std::string_view key
 // The same, but an integer also counts, as its digits.
 std::optional<std::string> json_word(std::string_view json, std::string_view key);
 
+// The value under `key`, whatever it is, as JSON for messages; nothing if `json` is not an object,
+// or if there is no such key.
+std::optional<std::string> json_value(std::string_view json, std::string_view key);
+
 }  // namespace keel::io

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "frontend/io/visible_files.h"
+
 namespace keel::io {
 namespace {
 
@@ -25,8 +27,8 @@ std::string near_misses(const fs::path& folder, std::initializer_list<std::strin
                         std::string_view why) {
   std::set<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename(), small = in_small_letters(name);
+  for (const fs::path& entry : visible_entries(folder, error)) {
+    const std::string name = entry.filename(), small = in_small_letters(name);
     const auto is_in = [&](std::string_view part) { return small.find(part) != small.npos; };
     if (std::ranges::any_of(parts, is_in)) names.insert(name);
   }

@@ -1,5 +1,5 @@
-// Pictures from files: PNG (W3C, Portable Network Graphics, third edition), and the binary forms of
-// PGM and PPM (Netpbm, P5 and P6).
+// Pictures from files: PNG (W3C, Portable Network Graphics, third edition), JPEG (ITU-T T.81, 8
+// bits), and the binary forms of PGM and PPM (Netpbm, P5 and P6).
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,18 @@ struct Picture {
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 inline constexpr std::int64_t kMaxPictureBytes = std::int64_t{1} << 28;
 
-// Whether a file is one for read_picture, by the end of its name: .png, .pgm or .ppm, in upper or
-// lower case.
+// The endings of files for read_picture, in lower case.
+inline constexpr std::string_view kPictureEndings[] = {".png", ".jpg", ".jpeg", ".pgm", ".ppm"};
+// Whether a file's name has one of them, in upper or lower case.
 bool is_picture(const std::filesystem::path& path);
+// All of them, for messages: ".png, .jpg, ...".
+std::string picture_endings();
 
-// Reads a picture; its first bytes say which form it has. Transparent pixels lie before black. 16
-// bits a colour become 8. Throws Error{kBadInput}, beginning with `name`, for other bytes, for more
-// than kMaxPixels pixels, for an interlaced PNG of 16 bits, and for damage or an early end.
+// Reads a picture; its first bytes say which form it has. Pixels are the stored values, in 8 bits a
+// colour: of 16 bits the upper 8, alpha and tRNS without effect, and no regard to gAMA, profiles
+// and the orientation in Exif, which is what Pillow's convert("RGB") gives. Throws
+// Error{kBadInput}, beginning with `name`, for other bytes, for more than kMaxPixels pixels, for a
+// value beyond the palette or the largest one of a header, and for damage or an early end.
 Picture parse_picture(std::string_view bytes, const std::string& name);
 // The same from a file, plain or packed. Throws as PackedFile, too.
 Picture read_picture(const std::filesystem::path& path);

@@ -11,7 +11,6 @@ namespace keel::text {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
-constexpr std::string_view kMark = "\xEF\xBB\xBF";
 
 bool is_empty_file(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -72,7 +71,8 @@ Line LineReader::take(std::size_t end, std::size_t behind) {
   begin_ = behind;
   ++number_;
   expect_line_bytes(line.size(), name_, number_);
-  if (number_ == 1 && line.starts_with(kMark)) line.remove_prefix(kMark.size());
+  expect_marks(line, name_, number_);
+  if (number_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   while (line.ends_with('\r')) line.remove_suffix(1);
   if (const std::optional<std::size_t> at = first_invalid_utf8(line)) {
     fail(ErrorKind::kBadInput, "[text] {}: expected UTF-8, got {:02x} at byte {}",

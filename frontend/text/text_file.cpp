@@ -11,8 +11,6 @@
 namespace keel::text {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 // `at` is the offset of the wrong byte, if there is one.
 void check_bytes(std::string_view content, std::optional<std::size_t> at, std::string_view expected,
                  const std::string& file) {
@@ -28,8 +26,18 @@ void check_lines(std::string_view content, const std::string& file) {
   for (std::int64_t line = 1; !content.empty(); ++line) {
     const std::size_t end = std::min(content.find('\n'), content.size());
     expect_line_bytes(end, file, line);
+    expect_marks(content.substr(0, end), file, line);
     content.remove_prefix(std::min(end + 1, content.size()));
   }
+}
+
+// What the first bytes say of an encoding whose characters have two or four bytes.
+std::string_view wide_encoding(std::string_view text) {
+  using namespace std::string_view_literals;
+  if (text.starts_with("\xFF\xFE\0\0"sv) || text.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32";
+  if (text.starts_with("\xFF\xFE"sv) || text.starts_with("\xFE\xFF"sv)) return "UTF-16";
+  if (text.size() < 2 || (text[0] == '\0') == (text[1] == '\0')) return {};
+  return text[1] == '\0' ? "UTF-16LE" : "UTF-16BE";
 }
 
 }  // namespace
@@ -44,7 +52,21 @@ void expect_line_bytes(std::size_t bytes, std::string_view file, std::int64_t li
         kMaxLineBytes);
 }
 
+void expect_marks(std::string_view line, std::string_view file, std::int64_t number) {
+  if (number == 1) {
+    const std::string_view wide = wide_encoding(line);
+    check(wide.empty(), ErrorKind::kBadInput,
+          "[text] {}: expected UTF-8, got {}; iconv -f {} -t UTF-8 converts it", file, wide, wide);
+    if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+  }
+  check(!line.starts_with(kByteOrderMark), ErrorKind::kBadInput,
+        "[text] {}: expected text, got a byte-order mark (ef bb bf), which stands between files "
+        "that were joined; remove it",
+        place(file, number));
+}
+
 void expect_text(std::string_view content, const std::string& file) {
+  expect_marks(content.substr(0, content.find('\n')), file, 1);
   check_bytes(content, first_invalid_utf8(content), "UTF-8", file);
   check_lines(content, file);
 }

@@ -15,8 +15,14 @@ std::string place(std::string_view file, std::int64_t line);
 // kMaxLineBytes.
 void expect_line_bytes(std::size_t bytes, std::string_view file, std::int64_t line);
 
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// Throws Error{kBadInput}, which names the cause, for a first line that is in UTF-16 or UTF-32, and
+// for a byte-order mark at the front of any line but at the front of the file.
+void expect_marks(std::string_view line, std::string_view file, std::int64_t number);
+
 // Throws Error{kBadInput}, which names the file and the line, unless the content is UTF-8 in lines
-// of at most kMaxLineBytes.
+// of at most kMaxLineBytes, and as expect_marks.
 void expect_text(std::string_view content, const std::string& file);
 
 // The content of a plain or packed file of UTF-8, without a byte-order mark at its front. Throws as

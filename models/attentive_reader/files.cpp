@@ -12,6 +12,7 @@
 #include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/io/tar.h"
+#include "frontend/io/visible_files.h"
 #include "frontend/text/text_file.h"
 #include "models/attentive_reader/cloze.h"
 #include "src/core/error.h"
@@ -59,11 +60,13 @@ Questions read_question_part(const fs::path& path) {
     return read_questions(text::read_text(path, kMaxQuestionBytes), path.string());
   }
   std::set<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-    fs::path name = entry.path();
+  std::error_code error;
+  for (const fs::path& entry : io::visible_entries(path, error)) {
+    fs::path name = entry;
     if (name.extension() == ".gz" || name.extension() == ".xz") name = name.stem();
-    if (name.extension() == ".question") files.insert(entry.path());
+    if (name.extension() == ".question") files.insert(entry);
   }
+  check(!error, ErrorKind::kIo, "[attentive_reader] {}: {}", path.string(), error.message());
   check(!files.empty(), ErrorKind::kIo, "[attentive_reader] {}: expected *.question, got none",
         path.string());
   Questions questions;
@@ -115,7 +118,7 @@ class BabiFiles {
           folder.string(), io::near_misses(folder, {"babi", "_train.txt"}));
   }
 
-  const std::string& origin() const { return origin_; }
+  std::string origin() const { return origin_ + left_out_.note(); }
 
   // Questions of all tasks or of one; `take` puts those of a task somewhere.
   template <class Take>
@@ -136,16 +139,19 @@ class BabiFiles {
     if (const auto packed = io::find_packed(place / "babi-en.tar")) {
       origin_ = packed->string();
       const std::string archive = io::read_file(*packed, kMaxQuestionBytes);
-      for (const io::TarEntry& entry : io::read_tar(archive, "[attentive_reader] " + origin_)) {
+      const io::TarFiles tar = io::read_tar(archive, "[attentive_reader] " + origin_);
+      left_out_ = tar.left_out;
+      for (const io::TarEntry& entry : tar.files) {
         add(fs::path(entry.name).filename(), std::string(entry.content));
       }
       return;
     }
-    std::error_code ignored;
-    if (!fs::is_directory(place / "babi-en", ignored)) return;
+    std::error_code error;
+    const std::vector<fs::path> files = io::visible_entries(place / "babi-en", error, &left_out_);
+    if (error) return;
     origin_ = (place / "babi-en").string();
-    for (const fs::directory_entry& entry : fs::directory_iterator(place / "babi-en")) {
-      add(entry.path().filename(), io::read_file(entry.path(), kMaxQuestionBytes));
+    for (const fs::path& file : files) {
+      add(file.filename(), io::read_file(file, kMaxQuestionBytes));
     }
   }
   void add(const std::string& name, std::string content) {
@@ -162,6 +168,7 @@ class BabiFiles {
   }
 
   std::string origin_;
+  io::LeftOutFiles left_out_;
   // By task and part: the name for messages, and the content.
   std::map<std::pair<std::int64_t, std::string>, std::pair<std::string, std::string>> files_;
 };

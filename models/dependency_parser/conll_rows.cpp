@@ -36,7 +36,9 @@ const RowLayout& layout_of(std::string_view text) {
   return may_be_three ? kThreeColumns : kTenColumns;
 }
 
-bool is_blank_line(std::string_view line) { return line.find_first_not_of(' ') == line.npos; }
+bool is_blank_line(std::string_view line) {
+  return line.find_first_not_of(" \t\v\f\r") == line.npos;
+}
 
 bool is_token(std::string_view line, const RowLayout& layout) {
   if (is_blank_line(line)) return false;

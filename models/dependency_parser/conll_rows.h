@@ -31,7 +31,7 @@ inline constexpr RowLayout kThreeColumns{.columns = 3, .form = 0, .tag = 1, .hea
 // may begin with "#" as its form; if all lines begin so, these rows decide.
 const RowLayout& layout_of(std::string_view text);
 
-// Whether a line is empty or consists of spaces.
+// Whether a line is empty or consists of spaces and tabs.
 bool is_blank_line(std::string_view line);
 // Whether a line is the row of a token, and not a comment, a range of tokens or an empty
 // node.

@@ -8,6 +8,7 @@
 
 #include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
+#include "frontend/io/visible_files.h"
 #include "frontend/text/lines.h"
 #include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
@@ -45,8 +46,8 @@ bool is_part(const std::string& unpacked_name, std::string_view part) {
 std::set<std::string> parts_in(const fs::path& folder, std::string_view part) {
   std::set<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = unpacked_name(it->path());
+  for (const fs::path& entry : io::visible_entries(folder, error)) {
+    const std::string name = unpacked_name(entry);
     if (is_part(name, part)) names.insert(name);
   }
   return names;

@@ -7,6 +7,7 @@
 #include <pugixml.hpp>
 
 #include "frontend/io/packed_file.h"
+#include "frontend/io/visible_files.h"
 #include "frontend/text/line_reader.h"
 #include "frontend/text/lines.h"
 #include "src/core/error.h"
@@ -29,12 +30,9 @@ std::string_view trimmed(std::string_view text) {
 
 // The files below a folder with that extension, in the order of their names.
 std::vector<fs::path> files_below(const fs::path& folder, std::string_view extension) {
-  std::vector<fs::path> files;
   std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->is_regular_file() && at->path().extension() == extension) files.push_back(at->path());
-  }
+  std::vector<fs::path> files = io::visible_files_below(folder, error);
+  std::erase_if(files, [&](const fs::path& file) { return file.extension() != extension; });
   check(!error, ErrorKind::kIo, "[handwriting] {}: {}", folder.string(), error.message());
   std::ranges::sort(files, {}, [](const fs::path& file) { return file.filename(); });
   return files;

@@ -50,7 +50,9 @@ Tensor read_one_tensor(const fs::path& path) {
 void expect_features(const Tensor& features, const fs::path& path) {
   check(features.dtype() == DType::kF32 && features.shape().rank() == 2 &&
             features.shape()[0] >= 1 && features.shape()[1] >= 1,
-        ErrorKind::kBadInput, "[order_embeddings] {}: expected f32(images, width), got {}",
+        ErrorKind::kBadInput,
+        "[order_embeddings] {}: expected f32(images, width), got {}; NumPy's astype('float32') "
+        "and reshape(images, -1) bring an array into this form",
         path.string(), features.type().text());
   const std::int64_t width = features.shape()[1];
   const std::span<const float> all = features.as<float>();
@@ -66,8 +68,10 @@ Tensor features_beside(const fs::path& stem) {
   const bool has_tensors = fs::exists(tensors);
   check(has_tensors || fs::exists(array), ErrorKind::kIo,
         "[order_embeddings] {}: expected the features of the images in {} or .npy, got neither "
-        "(model.features=made_up does without, with numbers made up of the captions)",
-        stem.parent_path().string(), tensors.filename().string());
+        "(model.features=made_up does without, with numbers made up of the captions){}",
+        stem.parent_path().string(), tensors.filename().string(),
+        io::near_misses(stem.parent_path(), {"_ims", "feat", ".mat", ".npz", ".npy"},
+                        "an f32 array of NumPy [images, width] is read, as numpy.save writes it"));
   return read_features(has_tensors ? tensors : array);
 }
 

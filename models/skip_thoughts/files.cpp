@@ -9,6 +9,7 @@
 #include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/io/tar.h"
+#include "frontend/io/visible_files.h"
 #include "frontend/text/line_reader.h"
 #include "frontend/text/lines.h"
 #include "frontend/text/moses_tokenizer.h"
@@ -77,8 +78,8 @@ bool is_archive(const fs::path& path) {
 std::optional<fs::path> find_archive(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code missing;  // a folder that is not there has none
-  for (const auto& entry : fs::directory_iterator(folder, missing)) {
-    if (is_archive(entry.path())) found.push_back(entry.path());
+  for (const fs::path& entry : io::visible_entries(folder, missing)) {
+    if (is_archive(entry)) found.push_back(entry);
   }
   check(found.size() <= 1, ErrorKind::kIo, "[skip_thoughts] {}: expected one archive, got {}",
         folder.string(), found.size());
@@ -113,17 +114,23 @@ OrderedText read_archive(const fs::path& path, bool lower_case) {
   OrderedText text;
   auto test = std::make_shared<std::vector<Passage>>();
   std::int64_t books = 0;
-  for (const io::TarEntry& entry : io::read_tar(archive, path.string())) {
-    if (!entry.name.ends_with(".txt")) continue;
+  io::TarFiles tar = io::read_tar(archive, path.string());
+  for (const io::TarEntry& entry : tar.files) {
+    if (io::lower_ending(entry.name) != ".txt") {
+      tar.left_out.add_ending(entry.name);
+      continue;
+    }
     share_out(
         read_book(entry.content, fmt::format("{}: {}", path.string(), entry.name), lower_case),
         text, *test);
     ++books;
   }
   check(books > 0, ErrorKind::kBadInput,
-        "[skip_thoughts] {}: expected books, files *.txt, got none", path.string());
+        "[skip_thoughts] {}: expected books, files *.txt, got none{}", path.string(),
+        tar.left_out.note());
   text.name = "books";
-  text.origin = fmt::format("{} ({} books, each cut by place)", path.string(), books);
+  text.origin =
+      fmt::format("{} ({} books, each cut by place{})", path.string(), books, tar.left_out.note());
   text.train = expect_neighbours(std::move(text.train), path.string());
   text.valid = expect_neighbours(std::move(text.valid), path.string() + ", validation");
   *test = expect_neighbours(std::move(*test), path.string() + ", test");

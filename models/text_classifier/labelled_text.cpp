@@ -129,13 +129,28 @@ std::vector<LabelledText> read_csv(std::string_view content, const std::string& 
   return rows.take();
 }
 
+// Names the value that cannot be taken, where there is one.
+[[noreturn]] void refuse_json(std::string_view line, const std::string& place,
+                              const LabelledRowsOf& rows, std::int64_t number) {
+  const auto label = io::json_value(line, "label"), text = io::json_value(line, "text");
+  if (!label || !text) rows.refuse_quoted(number, line);
+  check(io::json_word(line, "label").has_value(), ErrorKind::kBadInput,
+        "[text_classifier] {}: expected a label that is a text or a whole number, such as \"1\" or "
+        "1, got {}",
+        place, shown(*label));
+  fail(ErrorKind::kBadInput, "[text_classifier] {}: expected a text in quotation marks, got {}",
+       place, shown(*text));
+}
+
 std::vector<LabelledText> read_json_lines(std::string_view content, const std::string& file) {
   LabelledRowsOf rows(file, "a JSON object {\"label\": ..., \"text\": ...}");
   text::Lines lines(content);
   while (const std::optional<text::Line> line = lines.next()) {
     const auto label = io::json_word(line->text, "label");
     auto text = io::json_text(line->text, "text");
-    if (!label || !text) rows.refuse_quoted(line->number, line->text);
+    if (!label || !text) {
+      refuse_json(line->text, text::place(file, line->number), rows, line->number);
+    }
     rows.add(*label, std::move(*text), line->number);
   }
   return rows.take();

@@ -6,6 +6,7 @@
 
 #include "frontend/io/message.h"
 #include "frontend/io/packed_file.h"
+#include "frontend/io/visible_files.h"
 #include "frontend/text/line_reader.h"
 #include "frontend/text/nonbreaking_prefixes.h"
 #include "models/translation/corpus_layout.h"
@@ -127,8 +128,8 @@ std::vector<std::string> languages_of_files(const fs::path& folder) {
   constexpr std::string_view kTrain = "train.";
   std::set<std::string> languages;
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::string name = it->path().filename();
+  for (const fs::path& entry : io::visible_entries(folder, error)) {
+    std::string name = entry.filename();
     if (name.ends_with(".gz") || name.ends_with(".xz")) name.resize(name.size() - 3);
     const bool fits = name.starts_with(kTrain) && name.size() > kTrain.size() &&
                       name.find('.', kTrain.size()) == name.npos;

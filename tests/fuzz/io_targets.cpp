@@ -1,4 +1,5 @@
 // Readers of file formats.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/idx.h"
@@ -62,10 +63,15 @@ void read_metrics(std::string_view bytes) {
 }
 
 void read_tar(std::string_view bytes) {
-  for (const io::TarEntry& entry : io::read_tar(bytes, "input")) {
-    expect(entry.content.empty() ||
-               (entry.content.data() >= bytes.data() && entry.content.end() <= bytes.end()),
+  const io::TarFiles tar = io::read_tar(bytes, "input");
+  const auto lies_in = [](std::string_view part, std::string_view whole) {
+    return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
+  };
+  for (const io::TarEntry& entry : tar.files) {
+    const auto holds = [&](std::string_view whole) { return lies_in(entry.content, whole); };
+    expect(entry.content.empty() || holds(bytes) || std::ranges::any_of(tar.expanded, holds),
            "content beyond the archive");
+    expect(!io::is_hidden(entry.name), "a hidden file");
   }
 }
 

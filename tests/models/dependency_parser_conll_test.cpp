@@ -118,6 +118,19 @@ TEST_CASE("conll: ends of lines, and an end without any") {
   }
 }
 
+TEST_CASE("conll: blanks and tabs alone on a line end a sentence") {
+  const std::string ten = "1\ta\t_\tX\tX\t_\t0\troot\t_\t_\n", three = "a\tX\t0\n";
+  for (const std::string& row : {ten, three}) {
+    for (const char* between : {"\n", " \n", "\t\n", " \t \t\n", "\t\t\n", "\t\r\n", "\n\t\n"}) {
+      CAPTURE(std::string(between));
+      const Treebank treebank = read_bank(row + between + row + "\t");
+      REQUIRE(treebank.sentences.size() == 2);
+      CHECK(treebank.sentences[1].size() == 1);
+      CHECK(written_again(treebank) == row + between + row + "\t");
+    }
+  }
+}
+
 TEST_CASE("conll: rows of form, tag and head, in which # and 3-4 are forms like others") {
   const std::string text = "#\t#\t2\n3-4\tCD\t0\n1.5\tCD\t2\n\n#\t#\t0\n";
   const Treebank treebank = read_bank(text);

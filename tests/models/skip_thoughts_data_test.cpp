@@ -3,12 +3,12 @@
 
 #include <set>
 
-#include "frontend/io/tar.h"
 #include "models/skip_thoughts/data.h"
 #include "models/skip_thoughts/files.h"
 #include "models/skip_thoughts/stories.h"
 #include "models/skip_thoughts/triples.h"
 #include "tests/support/checks.h"
+#include "tests/support/tar.h"
 #include "tests/support/temp_dir.h"
 
 namespace keel::models {
@@ -50,9 +50,13 @@ TEST_CASE("skip_thoughts: books of an archive are cut by place") {
   std::filesystem::create_directories(folder / "lm");
   std::string book = "\xEF\xBB\xBF";
   for (int i = 0; i < 200; ++i) book += fmt::format("Line {} don't end here. ", i);
-  test::write_bytes(folder / "lm" / "books.tar",
-                    io::tar_bytes({{"books/a.txt", book}, {"books/readme.md", "x"}}));
+  test::write_bytes(
+      folder / "lm" / "books.tar",
+      test::tar({{"books/a.txt", book}, {"books/._a.txt", "\xFF"}, {"books/readme.md", "x"}}));
+  test::write_bytes(folder / "lm" / "._books.tar", "of macOS");
   const OrderedText text = read_ordered_text(folder.path(), true);
+  CHECK(
+      text.origin.ends_with("books.tar (1 books, each cut by place; left out: .md: 1, hidden: 1)"));
   REQUIRE(text.train.size() == 1);
   CHECK(text.train[0].sentences.size() == 192);
   CHECK(text.valid[0].sentences.size() == 4);
@@ -81,16 +85,16 @@ TEST_CASE("skip_thoughts: files that cannot be are refused") {
 TEST_CASE("skip_thoughts: archives that cannot be are refused") {
   const test::TempDir folder;
   const auto read = [&] { read_ordered_text(folder.path(), true); };
-  test::write_bytes(folder / "a.tar", io::tar_bytes({{"readme.md", "x"}}));
+  test::write_bytes(folder / "a.tar", test::tar({{"readme.md", "x"}}));
   test::check_refused(read, "[skip_thoughts]", "expected books, files *.txt, got none",
                       ErrorKind::kBadInput);
-  test::write_bytes(folder / "a.tar", io::tar_bytes({{"a.txt", "One. Two.\n\xFF"}}));
+  test::write_bytes(folder / "a.tar", test::tar({{"a.txt", "One. Two.\n\xFF"}}));
   test::check_refused(read, "[text] " + (folder / "a.tar").string() + ": a.txt", "line 2",
                       ErrorKind::kBadInput);
-  test::write_bytes(folder / "a.tar", io::tar_bytes({{"a.txt", "One. Two."}}));
+  test::write_bytes(folder / "a.tar", test::tar({{"a.txt", "One. Two."}}));
   test::check_refused(read, "[skip_thoughts]", "expected three sentences in a row",
                       ErrorKind::kBadInput);
-  test::write_bytes(folder / "b.tar", io::tar_bytes({{"a.txt", "One."}}));
+  test::write_bytes(folder / "b.tar", test::tar({{"a.txt", "One."}}));
   test::check_refused(read, "[skip_thoughts]", "expected one archive, got 2", ErrorKind::kIo);
 }
 

@@ -92,8 +92,14 @@ TEST_CASE("labelled text: refusals name file, line, what was expected and what c
                 "among them, got no such line"));
   CHECK(refused("x.jsonl", "{\"label\": \"a\"}\n",
                 "line 1: expected a JSON object {\"label\": ..., \"text\": ...}, got '{\"label\""));
-  CHECK(
-      refused("x.jsonl", "{\"label\": 0.5, \"text\": \"a\"}\n", "line 1: expected a JSON object"));
+  CHECK(refused(
+      "x.jsonl", "{\"label\": 1.0, \"text\": \"a\"}\n",
+      "line 1: expected a label that is a text or a whole number, such as \"1\" or 1, got 1.0"));
+  CHECK(refused("x.jsonl", "{\"label\": null, \"text\": \"a\"}\n",
+                "whole number, such as \"1\" or 1, "
+                "got null"));
+  CHECK(refused("x.jsonl", "{\"label\": 1, \"text\": [\"a\"]}\n",
+                "line 1: expected a text in quotation marks, got [\"a\"]"));
   CHECK(refused("x.jsonl", "[1]\n", "line 1: expected a JSON object"));
   CHECK(refused("x.jsonl", "{\"label\": \"\", \"text\": \"a\"}\n", "got an empty label"));
   CHECK(refused("x.jsonl", "{\"label\": \"a\", \"text\": \"\xE9\"}\n", "line 1: expected UTF-8"));

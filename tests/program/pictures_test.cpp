@@ -99,7 +99,8 @@ TEST_CASE("pictures: predict refuses what is no picture, and files for models of
   test::train_in(temp / "digits", test::small_job({"train.max_steps=1"}, "mnist_mlp"));
   const std::string digits = temp / "digits";
   write_bytes(temp / "x.png", "no picture");
-  check_refusal(run_keel({"predict", digits, temp / "x.png"}), 3, "x.png: expected a PNG file");
+  check_refusal(run_keel({"predict", digits, temp / "x.png"}), 3,
+                "x.png: expected a PNG or JPEG file");
   check_refusal(run_keel({"predict", digits, temp / "none.png"}), 4, "none.png");
   for (const char* folder : {"empty", "empty/.cache", "empty/folder.png"}) {
     fs::create_directory(temp / folder);
@@ -108,7 +109,8 @@ TEST_CASE("pictures: predict refuses what is no picture, and files for models of
     write_bytes(temp / hidden, "not read");
   }
   check_refusal(run_keel({"predict", digits, temp / "empty"}), 4,
-                "empty: expected pictures (.png, .pgm or .ppm) in this folder, got none");
+                "empty: expected pictures (.png, .jpg, .jpeg, .pgm, .ppm) in this folder, got "
+                "none; left out: hidden: 2");
   CHECK(run_keel({"predict", digits, temp / "x.png", "--text", "a"}).code == 2);
   test::train_in(temp / "text", test::small_job({"train.max_steps=1"}, "text_classifier"));
   check_refusal(run_keel({"predict", temp / "text", temp / "x.png"}), 2,

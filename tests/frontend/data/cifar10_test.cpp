@@ -43,6 +43,23 @@ TEST_CASE("cifar10: the folder of the published archive is found, another is not
   CHECK(find_cifar10(temp.path()) == temp / "cifar-10-batches-bin");
 }
 
+TEST_CASE("cifar10: the Python version is refused by its name") {
+  const std::string pickle = std::string("\x80\x02}q\x01", 5) + std::string(4000, 'x');
+  for (const char* place : {"", "cifar-10-batches-py/", "cifar10/"}) {
+    const test::TempDir temp;
+    std::filesystem::create_directories(temp / place);
+    write_bytes(temp / fmt::format("{}data_batch_1", place), pickle);
+    CHECK(refuses(ErrorKind::kBadInput,
+                  "data_batch_1: expected CIFAR-10's binary version (cifar-10-binary.tar.gz, with "
+                  "data_batch_1.bin), got its Python version (a pickle)",
+                  [&] { find_cifar10(temp.path()); }));
+  }
+  const test::TempDir renamed;
+  write_bytes(renamed / "data_batch_1.bin", pickle);
+  CHECK(refuses(ErrorKind::kBadInput, "got its Python version",
+                [&] { load_cifar10(renamed.path(), Part::kTrain); }));
+}
+
 TEST_CASE("cifar10: broken files are refused with file, record and byte") {
   const std::string two = cifar10_bytes(make_textures(2, 1, "x"));
   const auto refused = [](const std::string& bytes, ErrorKind kind, const char* what) {

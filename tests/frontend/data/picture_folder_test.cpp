@@ -48,6 +48,7 @@ TEST_CASE("picture folder: classes are folders, in the order of their names") {
   write_class(temp / ".hidden", 1, 1);
   const PictureFolder all = read_picture_folder(temp.path(), {.seed = 1});
   CHECK(all.classes == std::vector<std::string>{"cat", "dog"});
+  CHECK(all.left_out.note() == "; left out: .txt: 1, folders: 1, hidden: 1, without an ending: 1");
   CHECK(all.valid.rows() == 2);
   const Pictures test = all.test();
   CHECK(test.rows() == 2);
@@ -120,7 +121,7 @@ TEST_CASE("picture folder: refusals") {
   };
   const test::TempDir none;
   refused(none, ErrorKind::kIo,
-          "expected folders of pictures, CLASS/*.png, .pgm or .ppm, got none");
+          "expected folders of pictures, CLASS/*.png, .jpg, .jpeg, .pgm, .ppm, got none");
   const test::TempDir flat;
   write_grey(flat / "a.png", 1);
   refused(flat, ErrorKind::kIo,
@@ -135,7 +136,7 @@ TEST_CASE("picture folder: refusals") {
           "expected at least 10 pictures, of which some are held out, got 9");
   write_class(few / "c", 1, 4);
   test::write_bytes(few / "c/broken.png", "no picture");
-  refused(few, ErrorKind::kBadInput, "c/broken.png: expected a PNG file");
+  refused(few, ErrorKind::kBadInput, "c/broken.png: expected a PNG or JPEG file");
   const test::TempDir named;
   write_class(named / "a", 1, 12);
   write_class(named / "b\nc", 1, 12);

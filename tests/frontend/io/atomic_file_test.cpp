@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/core/error.h"
 #include "tests/support/fault.h"
@@ -201,9 +202,56 @@ TEST_CASE("atomic_file: a process killed in any system call leaves the old file 
   }
 }
 
+TEST_CASE("atomic_file: two writers of one file put whole files in place, the last one stays") {
+  TempDir dir;
+  AtomicFile one(dir / "a");
+  one.write(kOld);
+  AtomicFile two(dir / "a");
+  remove_stale_temps(dir.path());
+  two.write(kNew);
+  two.commit();
+  CHECK(read_bytes(dir / "a") == kNew);
+  remove_stale_temps(dir.path());
+  one.commit();
+  CHECK(read_bytes(dir / "a") == kOld);
+}
+
+// Each writes the file again and again, and cleans up after the others while they live.
+TEST_CASE("atomic_file: twenty processes write one file at the same time") {
+  TempDir dir;
+  constexpr int kProcesses = 20, kFiles = 40;
+  const std::string content(5000, 'x');
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      int failed = 0;
+      for (int file = 0; file < kFiles; ++file) {
+        try {
+          write_file_atomically(dir / "a", content);
+        } catch (const Error&) {
+          failed = 1;
+        }
+      }
+      ::_exit(failed);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WEXITSTATUS(status) == 0);
+  }
+  CHECK(read_bytes(dir / "a") == content);
+  CHECK(files_in(dir.path()) == 1);
+}
+
 TEST_CASE("atomic_file: only names of our own making are cleaned") {
   TempDir dir;
-  for (const char* name : {".a.12.keel-tmp", ".a.b.7.keel-tmp"}) write_bytes(dir / name, "stale");
+  for (const char* name : {".a.12-0.keel-tmp", ".a.b.7.keel-tmp"}) {
+    write_bytes(dir / name, "stale");
+  }
   const std::initializer_list<const char*> others = {"a",
                                                      ".a.keel-tmp",
                                                      ".a.x1.keel-tmp",

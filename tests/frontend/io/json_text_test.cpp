@@ -28,5 +28,14 @@ TEST_CASE("json word: a text, or the digits of a whole number") {
   CHECK_FALSE(json_text(R"({"label": 7})", "label").has_value());
 }
 
+TEST_CASE("json value: any value as JSON, or nothing") {
+  CHECK(json_value(R"({"label": 1.0})", "label") == "1.0");
+  CHECK(json_value(R"({"label": [null, "a"]})", "label") == R"([null,"a"])");
+  for (const char* other : {R"({"a": 1})", "[1]", "{", ""}) {
+    CAPTURE(std::string(other));
+    CHECK_FALSE(json_value(other, "label").has_value());
+  }
+}
+
 }  // namespace
 }  // namespace keel::io

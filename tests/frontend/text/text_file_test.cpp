@@ -1,6 +1,7 @@
 // Text files: encodings, byte-order marks, and where the wrong byte stands.
 #include "frontend/text/text_file.h"
 
+#include "frontend/text/line_reader.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::text {
@@ -24,6 +25,47 @@ TEST_CASE("text file: plain or packed, with or without a byte-order mark") {
   }
   write_bytes(folder / "inside", "a\uFEFFb");
   CHECK(read_text(folder / "inside", kCap) == "a\uFEFFb");
+}
+
+TEST_CASE("text file: a byte-order mark within or at the end is named, in a file and by lines") {
+  TempDir folder;
+  for (const auto& [name, content, line] : {std::tuple("within", "one\n\uFEFFtwo\nthree\n", 2),
+                                            {"end", "one\ntwo\n\uFEFF", 3},
+                                            {"twice", "\uFEFF\uFEFFone\n", 1},
+                                            {"mixed", "\uFEFFone\r\n\uFEFFtwo\n", 2}}) {
+    write_bytes(folder / name, content);
+    const std::string expected =
+        fmt::format("{}: line {}: expected text, got a byte-order mark (ef bb bf)", name, line);
+    CHECK(refuses(ErrorKind::kBadInput, expected, [&] { read_text(folder / name, kCap); }));
+    CHECK(refuses(ErrorKind::kBadInput, expected, [&] { read_western_text(folder / name, kCap); }));
+    CHECK(refuses(ErrorKind::kBadInput, expected, [&] {
+      LineReader reader(folder / name);
+      while (reader.next()) continue;
+    }));
+  }
+}
+
+// "a\n" in the encodings of two and four bytes, with a mark and without.
+TEST_CASE("text file: UTF-16 and UTF-32 are named, with what converts them") {
+  using namespace std::string_view_literals;
+  TempDir folder;
+  for (const auto& [content, encoding] : {std::pair("\xFF\xFE"
+                                                    "a\0\n\0"sv,
+                                                    "UTF-16"),
+                                          {"\xFE\xFF\0a\0\n"sv, "UTF-16"},
+                                          {"a\0\n\0"sv, "UTF-16LE"},
+                                          {"\0a\0\n"sv, "UTF-16BE"},
+                                          {"\xFF\xFE\xAC\x20"sv, "UTF-16"},
+                                          {"\xFF\xFE\0\0a\0\0\0"sv, "UTF-32"},
+                                          {"\0\0\xFE\xFF\0\0\0a"sv, "UTF-32"}}) {
+    write_bytes(folder / "wide", std::string(content));
+    const std::string expected = fmt::format(
+        "wide: expected UTF-8, got {}; iconv -f {} -t UTF-8 converts it", encoding, encoding);
+    CHECK(refuses(ErrorKind::kBadInput, expected, [&] { read_text(folder / "wide", kCap); }));
+    CHECK(
+        refuses(ErrorKind::kBadInput, expected, [&] { read_western_text(folder / "wide", kCap); }));
+    CHECK(refuses(ErrorKind::kBadInput, expected, [&] { LineReader(folder / "wide").next(); }));
+  }
 }
 
 TEST_CASE("text file: a wrong byte is named by line and place") {
