@@ -34,11 +34,23 @@ PictureCorpus textures(std::uint64_t seed) {
   return corpus;
 }
 
-PictureCorpus cifar10(const std::filesystem::path& folder) {
+// Where CIFAR-10's files are, of which the part that is evaluated is enough; "" if there are none.
+std::filesystem::path place_of_cifar10(const task::DataRequest& request) {
+  if (request.source == "builtin") return {};
+  if (request.is_whole_file()) return request.source;
+  const bool tests = request.only == task::Split::kTest;
+  return data::find_cifar10(request.source, tests ? data::Part::kTest : data::Part::kTrain);
+}
+
+PictureCorpus cifar10(const std::filesystem::path& folder, const task::DataRequest& request) {
   PictureCorpus corpus;
   corpus.name = "CIFAR-10";
   corpus.origin = folder.string();
   corpus.classes = data::cifar10_classes();
+  if (request.is_whole_file() || request.only == task::Split::kTest) {
+    corpus.put(*request.only, data::load_cifar10(folder, data::Part::kTest));
+    return corpus;
+  }
   hold_out_last(corpus, data::load_cifar10(folder, data::Part::kTrain));
   corpus.test = [folder] { return data::load_cifar10(folder, data::Part::kTest); };
   return corpus;
@@ -46,8 +58,11 @@ PictureCorpus cifar10(const std::filesystem::path& folder) {
 
 PictureCorpus own_pictures(const task::DataRequest& request,
                            const std::vector<std::string>& classes) {
-  data::PictureFolder own = data::read_picture_folder(
-      request.source, {.seed = request.seed, .train_rows = request.train_rows, .classes = classes});
+  data::PictureFolder own =
+      data::read_picture_folder(request.source, {.seed = request.seed,
+                                                 .train_rows = request.train_rows,
+                                                 .classes = classes,
+                                                 .only = request.only});
   PictureCorpus corpus;
   corpus.name = "pictures";
   corpus.origin = request.source + own.left_out.note();
@@ -57,6 +72,7 @@ PictureCorpus own_pictures(const task::DataRequest& request,
   corpus.test = std::move(own.test);
   corpus.valid_source = own.valid_source;
   corpus.test_source = own.test_source;
+  corpus.numbers = std::move(own.numbers);
   if (own.not_drawn > 0) {
     corpus.left_out.push_back(
         {own.not_drawn, fmt::format("are not among the {} drawn by data.seed={}",
@@ -78,17 +94,16 @@ data::SplitNotes PictureCorpus::notes(task::Split split) const {
   data::SplitNotes notes = data::Corpus<data::Pictures>::notes(split);
   if (split == task::Split::kValid && !valid_source.empty()) notes.source = valid_source;
   if (split == task::Split::kTest && !test_source.empty()) notes.source = test_source;
+  notes.numbers = numbers[std::size_t(split)];
   return notes;
 }
 
 PictureCorpus load_pictures(const task::DataRequest& request,
                             const std::vector<std::string>& classes) {
-  const bool is_builtin = request.source == "builtin";
-  const std::filesystem::path cifar =
-      is_builtin ? std::filesystem::path() : data::find_cifar10(request.source);
-  PictureCorpus corpus = is_builtin      ? textures(request.seed)
-                         : cifar.empty() ? own_pictures(request, classes)
-                                         : cifar10(cifar);
+  const std::filesystem::path cifar = place_of_cifar10(request);
+  PictureCorpus corpus = request.source == "builtin" ? textures(request.seed)
+                         : cifar.empty()             ? own_pictures(request, classes)
+                                                     : cifar10(cifar, request);
   check(classes.empty() || classes == corpus.classes, ErrorKind::kBadInput,
         "[pictures] {}: expected data of the classes {}, got {}", corpus.origin,
         fmt::join(classes, ", "), fmt::join(corpus.classes, ", "));

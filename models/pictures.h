@@ -2,6 +2,7 @@
 // or made-up textures.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -17,6 +18,8 @@ namespace keel::models {
 struct PictureCorpus : data::Corpus<data::Pictures> {
   std::vector<std::string> classes;
   std::string valid_source = {}, test_source = {};  // where these parts have a source of their own
+  // The numbers that each part's pictures have in their source; empty: 0, 1, 2, ...
+  std::array<std::vector<std::int64_t>, 3> numbers = {};
 
   data::SplitNotes notes(task::Split split) const;
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/task/continuation.h"
@@ -49,8 +50,19 @@ struct PredictArgs {
 };
 int run_predict(const PredictArgs& args);
 
+// The listings of `keel list`.
+inline const std::vector<std::pair<std::string, std::string>> kListings{
+    {"tasks", "what can be trained, with the recipes of each (models is another name)"},
+    {"recipes", "the recipes of every task"},
+    {"keys", "every key of a recipe and of --set, with its default and its values"},
+    {"norms", "the norms, with formula, options and source"},
+    {"backends", "what computes, and whether it runs here"},
+    {"ops", "the operations of graphs"},
+    {"studies", "the claims that keel study checks"},
+    {"tables", "the tables and figures that keel reproduce trains"}};
+
 struct ListArgs {
-  std::string what;  // models, norms, ops, backends, recipes, studies, tables or keys
+  std::string what;  // one of kListings, or models; empty: these themselves
   std::string name;  // for norms, only this one; for keys, a model; empty: all
   bool json = false, markdown = false;
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -47,6 +48,34 @@ bool all_ranks(Communicator* ranks, bool holds) {
   return std::ranges::find(all, 0.0) == all.end();
 }
 
+std::string& called_name() {
+  static std::string called = "keel";
+  return called;
+}
+
+// Tries the forms of the task in which the data may be. Nothing if they are there in none of them.
+std::optional<train::Job> job_of_other_form(RunArgs& args, bool says) {
+  const std::string data = make_config(args).data().source;
+  for (const task::OptionValues& form : make_task(args.model)->data_forms(data)) {
+    RunArgs formed = args;
+    std::string found;
+    for (const auto& [name, value] : form) {
+      if (names_key(args, "model." + name)) return std::nullopt;
+      formed.sets.push_back(fmt::format("model.{}={}", name, value));
+      found += (found.empty() ? "" : ", ") + formed.sets.back();
+    }
+    try {
+      train::Job job(make_config(formed));
+      if (says) io::say(fmt::format("the data have the form {}", found));
+      args = std::move(formed);
+      return job;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kIo) throw;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::unique_ptr<task::Task> make_task(const std::string& name) {
@@ -58,6 +87,11 @@ std::pair<std::string, std::string> setting_of(const std::string& assignment) {
   check(equals != std::string::npos, ErrorKind::kUsage, "--set: expected KEY=VALUE, got '{}'",
         assignment);
   return {assignment.substr(0, equals), assignment.substr(equals + 1)};
+}
+
+bool names_key(const RunArgs& args, const std::string& key) {
+  return std::ranges::any_of(args.sets,
+                             [&](const std::string& set) { return set.starts_with(key + "="); });
 }
 
 void apply_set(train::Config& config, const std::string& assignment) {
@@ -101,7 +135,24 @@ train::Config make_config(const RunArgs& args) {
   return config;
 }
 
-train::Job make_job(const RunArgs& args) { return train::Job(make_config(args)); }
+train::Job make_job(const RunArgs& args) {
+  RunArgs found = args;
+  return find_job(found, true);
+}
+
+train::Job find_job(RunArgs& args, bool says) {
+  try {
+    return train::Job(make_config(args));
+  } catch (const Error& missing) {
+    if (missing.kind() != ErrorKind::kIo || !args.recipe.empty()) throw;
+    if (auto job = job_of_other_form(args, says)) return std::move(*job);
+    throw;
+  }
+}
+
+void set_program(const char* called) { called_name() = called; }
+
+std::string program_called() { return shell_quoted(called_name()); }
 
 std::unique_ptr<Backend> make_backend(const RunArgs& args) {
   return keel::make_backend(args.backend.empty() ? default_backend() : args.backend,

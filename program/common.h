@@ -20,11 +20,16 @@ namespace keel::cli {
 std::string recipe_name(const RunArgs& args);
 // The model's recipe (a name, or a path that ends in .toml), then --data, --norm and --set.
 train::Config make_config(const RunArgs& args);
-// The same with its network, made for the data.
+// The same with its network, made for the data. Data that are not there in the recipe's form are
+// looked for in the task's other forms, unless the user names a recipe or a form.
 train::Job make_job(const RunArgs& args);
+// The same; `args` gets the settings of the form that was found, and `says` whether a message does.
+train::Job find_job(RunArgs& args, bool says);
 std::unique_ptr<task::Task> make_task(const std::string& name);
 // "section.key=value" as a pair. Throws Error{kUsage} without an '='.
 std::pair<std::string, std::string> setting_of(const std::string& assignment);
+// Whether such a setting of this key is among the arguments.
+bool names_key(const RunArgs& args, const std::string& key);
 // Applies such a setting to a config. Throws Error{kUsage} without an '='.
 void apply_set(train::Config& config, const std::string& assignment);
 // Throws Error{kUsage} if an option and a --set give the same key.
@@ -36,6 +41,9 @@ std::unique_ptr<Backend> make_backend(const RunArgs& args);
 void settle_compute(train::Job& job, Backend& backend, Communicator* ranks = nullptr);
 // Throws Error{kUsage} where train.compute is auto and nothing measures.
 void expect_settled(const train::Job& job);
+// The program as it was called, for commands that a user can paste into a shell: "build/keel".
+void set_program(const char* called);
+std::string program_called();
 // A checkpoint file, or the best checkpoint of a run's folder.
 std::filesystem::path checkpoint_path(const std::string& given);
 // A checkpoint, or the best one of a run's folder, to be used without further training.

@@ -68,7 +68,7 @@ void add_outputs(CLI::App& app, CompareArgs& args) {
 void add_compare(Command command) {
   CLI::App* app = command.app.add_subcommand("compare", "compare backends node by node");
   auto args = std::make_shared<CompareArgs>();
-  app->add_option("subject", args->subject, "a model, or: op NAME, norm VARIANT")->expected(0, 2);
+  app->add_option("subject", args->subject, "a model, or: op NAME, norm VARIANT")->expected(0, -1);
   app->add_flag("--all-ops", args->all_ops, "every op and every norm");
   app->add_option("--case", args->input_case,
                   "of an op small or large, of a norm such as tokens or 'hard rows'; default: all, "

@@ -153,6 +153,15 @@ void add_layers(ComparedSubjects& subjects, const CompareArgs& args) {
   layers.move_to(subjects);
 }
 
+// For a command that names backends as it names its subject.
+std::string backends_hint(const std::vector<std::string>& words) {
+  std::vector<std::string> named;
+  for (const BackendEntry& entry : known_backends()) {
+    if (std::ranges::find(words, entry.name) != words.end()) named.push_back(entry.name);
+  }
+  return named.empty() ? "" : fmt::format("; --backends {} names backends", fmt::join(named, ","));
+}
+
 void add_model(ComparedSubjects& subjects, const CompareArgs& args,
                const ComparedBackends& backends) {
   check(!args.as_run || backends.others.size() == 1, ErrorKind::kUsage,
@@ -202,8 +211,8 @@ ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBacken
   const std::string kind = args.all_ops ? "" : args.subject[0];
   const bool is_layer = kind == "op" || kind == "norm";
   check(args.all_ops || args.subject.size() == (is_layer ? 2 : 1), ErrorKind::kUsage,
-        "compare: expected {}, got '{}'", is_layer ? kind + " and its name" : "one model",
-        fmt::join(args.subject, " "));
+        "compare: expected {}, got '{}'{}", is_layer ? kind + " and its name" : "one task",
+        fmt::join(args.subject, " "), backends_hint(args.subject));
   check(args.all_ops || is_layer || args.input_case.empty(), ErrorKind::kUsage,
         "--case: expected op NAME, norm VARIANT or --all-ops to compare");
   if (args.all_ops || is_layer) {

@@ -111,13 +111,14 @@ Json confusion_json(const task::Confusion& confusion) {
   return json;
 }
 
-std::string classified_text(const task::ConfusionScorer& scorer) {
+std::string classified_text(const task::ConfusionScorer& scorer, const task::Stream& rows) {
   const std::vector<std::string>& labels = scorer.confusion().labels();
   std::string text;
   for (std::size_t row = 0; row < scorer.rows().size(); ++row) {
     const task::Classified& found = scorer.rows()[row];
     const bool has_answer = found.predicted >= 0;
-    text += fmt::format("{}\t{}\t{}\t{:.6f}\n", row, labels[std::size_t(found.truth)],
+    text += fmt::format("{}\t{}\t{}\t{:.6f}\n", rows.number(std::int64_t(row)),
+                        labels[std::size_t(found.truth)],
                         has_answer ? labels[std::size_t(found.predicted)] : "", found.probability);
   }
   return text;

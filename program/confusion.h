@@ -23,8 +23,9 @@ std::string confusion_text(const task::Confusion& confusion);
 // of 1; a share of no rows is null.
 nlohmann::ordered_json confusion_json(const task::Confusion& confusion);
 
-// A line for each row of the split, in order, separated by tabs: its number from 0 on, the true
-// label, the predicted label and the probability of that; no label and nan if outputs were NaN.
-std::string classified_text(const task::ConfusionScorer& scorer);
+// A line for each row of the split, in order, separated by tabs: its number in the source, from 0
+// on, the true label, the predicted label and the probability of that; no label and nan if outputs
+// were NaN.
+std::string classified_text(const task::ConfusionScorer& scorer, const task::Stream& rows);
 
 }  // namespace keel::cli

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/io/message.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/population.h"
 #include "frontend/train/progress.h"
@@ -17,6 +18,7 @@
 #include "program/end_ranks.h"
 #include "program/outputs.h"
 #include "program/rank_facts.h"
+#include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
@@ -26,11 +28,81 @@ task::Split split_called(const std::string& name) {
   return name == "valid" ? task::Split::kValid : task::Split::kTest;
 }
 
-// Whether --data is a file of which the task would score a part alone, its last.
-bool scores_a_file(const EvalArgs& args, const task::Task& task) {
+// The data that the user names, by --data or by --set; empty: those of the training.
+std::string named_data(const RunArgs& args) {
+  expect_one("--data", args.data, "data.source", args.sets);
+  std::string named = args.data;
+  for (const std::string& assignment : args.sets) {
+    const auto [key, value] = setting_of(assignment);
+    if (key == "data.source") named = value;
+  }
+  return named;
+}
+
+bool is_regular(const std::string& path) {
   std::error_code unknown;
-  return std::filesystem::is_regular_file(args.run.data, unknown) &&
-         std::ranges::any_of(task.options(), [](const auto& o) { return o.first == "parts"; });
+  return std::filesystem::is_regular_file(path, unknown);
+}
+
+bool is_same_source(const std::string& a, const std::string& b) {
+  std::error_code missing;
+  return std::filesystem::equivalent(a, b, missing);
+}
+
+task::OptionValues evaluation_settings(const EvalArgs& args, const std::string& data,
+                                       const task::Task& task) {
+  task::OptionValues settings;
+  if (!args.run.data.empty()) settings.emplace_back("data.source", args.run.data);
+  const bool has_parts =
+      std::ranges::any_of(task.options(), [](const auto& o) { return o.first == "parts"; });
+  if (is_regular(data) && has_parts) settings.emplace_back("model.parts", "whole");
+  for (const std::string& assignment : args.run.sets) {
+    check(!assignment.starts_with("train."), ErrorKind::kUsage,
+          "eval --set: expected model.NAME=VALUE or data.NAME=VALUE, got '{}': nothing is trained",
+          assignment);
+    settings.push_back(setting_of(assignment));
+  }
+  return settings;
+}
+
+// The job with the data that are evaluated. Data that are not those of the training need have no
+// other split than the one that is asked for, and a file is that split, whole.
+train::Job evaluated(train::Job stored, const EvalArgs& args, bool says) {
+  const std::string data = named_data(args.run), trained_on = stored.data().source;
+  const task::OptionValues settings = evaluation_settings(args, data, stored.task());
+  train::Job job = std::move(stored).with(settings);
+  if (data.empty() || data == "builtin") return job;
+  const bool passes = args.statistics == "pass", same = is_same_source(data, trained_on);
+  check(!passes || !is_regular(data), ErrorKind::kUsage,
+        "eval --statistics pass: expected a folder with training rows, got the file {}", data);
+  if (is_regular(data) && same && says) {
+    io::say(fmt::format(
+        "note: all of {} is scored, rows that the run was trained on as well; without --data only "
+        "those that were held out are",
+        data));
+  }
+  const task::Split split = split_called(args.split);
+  if (!passes && (is_regular(data) || (!same && split != task::Split::kTrain)))
+    job.read_only(split);
+  return job;
+}
+
+// What was scored and what of it was not.
+std::string scored_text(const task::Stream& rows) {
+  std::string text = fmt::format("data: {}\n", shown(rows.source()));
+  for (const task::LeftOut& left : rows.left_out()) {
+    text += fmt::format("not scored: {} {}, which {}\n", left.rows, left.unit, left.why);
+  }
+  return text;
+}
+
+nlohmann::ordered_json scored_json(const task::Stream& rows) {
+  nlohmann::ordered_json json{{"data", rows.source()},
+                              {"not_scored", nlohmann::ordered_json::array()}};
+  for (const task::LeftOut& left : rows.left_out()) {
+    json["not_scored"].push_back({{"count", left.rows}, {"unit", left.unit}, {"why", left.why}});
+  }
+  return json;
 }
 
 // {"answers": 2077, "answers_per_second": 2500.0}, where a decoder found some.
@@ -68,33 +140,18 @@ train::Evaluation run_with_progress(train::Evaluator& evaluator, const std::stri
   return result;
 }
 
-std::vector<std::string> text_of(const task::OptionValues& settings) {
-  std::vector<std::string> texts;
-  for (const auto& [key, value] : settings) texts.push_back(key + "=" + value);
-  return texts;
-}
-
 // Of several ranks each evaluates a part of the batches; the first one says and writes the result.
 int eval_with(const EvalArgs& args, Communicator& ranks) {
   auto [path, file, stored] = open_checkpoint(args.path);
-  task::OptionValues settings;
-  if (!args.run.data.empty()) settings.emplace_back("data.source", args.run.data);
-  if (scores_a_file(args, stored.task())) settings.emplace_back("model.parts", "whole");
-  expect_one("--data", args.run.data, "data.source", args.run.sets);
-  for (const std::string& assignment : args.run.sets) {
-    check(!assignment.starts_with("train."), ErrorKind::kUsage,
-          "eval --set: expected model.NAME=VALUE or data.NAME=VALUE, got '{}': nothing is trained",
-          assignment);
-    settings.push_back(setting_of(assignment));
-  }
-  const train::Job job = std::move(stored).with(settings);
+  const train::Job job = evaluated(std::move(stored), args, ranks.rank() == 0);
   const auto backend = make_backend(args.run);
   expect_same_ranks(ranks, *backend,
                     {{"checkpoint", path},
                      {"--split", args.split},
                      {"--statistics", args.statistics},
                      {"--output", args.output},
-                     {"--set or --data", fmt::format("{}", fmt::join(text_of(settings), " "))}});
+                     {"--data", args.run.data},
+                     {"--set", fmt::format("{}", fmt::join(args.run.sets, " "))}});
   Variables variables(*backend, 0);
   train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
@@ -111,12 +168,13 @@ int eval_with(const EvalArgs& args, Communicator& ranks) {
       evaluator, args.split, [&] { return evaluator.run(*rows, decoder.get(), scorer.get()); });
   if (ranks.rank() > 0) return 0;
   if (!args.output.empty()) {
-    io::write_file_atomically(args.output,
-                              decoder ? text_of_answers(*decoder) : classified_text(*scorer));
+    io::write_file_atomically(
+        args.output, decoder ? text_of_answers(*decoder) : classified_text(*scorer, *rows));
   }
   if (args.run.json) {
     nlohmann::ordered_json json{
         {"checkpoint", path}, {"split", args.split}, {"statistics", args.statistics}};
+    json.update(scored_json(*rows));
     json.update(evaluation_json(e));
     json["items"] = e.items;
     json.update(decoded_json(e));
@@ -126,7 +184,8 @@ int eval_with(const EvalArgs& args, Communicator& ranks) {
     if (scorer) json["confusion"] = confusion_json(scorer->confusion());
     print_json(json);
   } else {
-    print(fmt::format("{}: {}\n{}{}", args.split, train::text(e), decoded_text(e, decoder.get()),
+    print(fmt::format("{}: {}\n{}{}{}", args.split, train::text(e), scored_text(*rows),
+                      decoded_text(e, decoder.get()),
                       scorer ? confusion_text(scorer->confusion()) : ""));
   }
   check(std::isfinite(e.loss), ErrorKind::kDiverged, "eval: the loss is {}: {} gives no result",

@@ -88,7 +88,8 @@ Finding finding_of(const models::ModelEntry& task, const task::OptionValues& for
   try {
     look(finding, train::Job(std::move(config)));
   } catch (const Error& error) {
-    finding.state = error.kind() == ErrorKind::kIo ? State::kMissing : State::kBroken;
+    const bool is_missing = error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kUsage;
+    finding.state = is_missing ? State::kMissing : State::kBroken;
     finding.reason = without_place(error.what(), task.name, folder);
   }
   return finding;
@@ -101,6 +102,14 @@ Finding nearest_miss(const std::vector<Finding>& misses) {
   };
   const auto near = std::ranges::find_if(misses, is_near);
   return near == misses.end() ? misses.front() : *near;
+}
+
+// Whether a file may be a task's data by the ending of its name, before .gz or .xz.
+bool has_text_ending(std::filesystem::path file) {
+  constexpr std::array<std::string_view, 10> kEndings = {
+      ".txt", ".tsv", ".csv", ".jsonl", ".conll", ".conllu", ".conllx", ".dp", ".question", ".tar"};
+  if (file.extension() == ".gz" || file.extension() == ".xz") file = file.stem();
+  return std::ranges::find(kEndings, file.extension().string()) != kEndings.end();
 }
 
 // What is there in one of the forms; or else what is wrong with it, or else why nothing is there.
@@ -116,27 +125,30 @@ std::vector<Finding> findings_of(const models::ModelEntry& task, const std::stri
   return missing.empty() ? missing : std::vector{nearest_miss(missing)};
 }
 
-std::string command_of(const Finding& finding) {
-  return fmt::format("keel train {}{} --data DIR", finding.task, finding.options);
+// A command that can be pasted as it is printed.
+std::string command_of(const Finding& finding, const std::string& source) {
+  return fmt::format("{} train {}{} --data {}", program_called(), finding.task, finding.options,
+                     shell_quoted(source));
 }
 
-std::string text_of(const Finding& f) {
+std::string text_of(const Finding& f, const std::string& source) {
   switch (f.state) {
     case State::kFound:
       return fmt::format("{}: {} rows to train on, {} for validation, {} for testing, from {}: {}",
-                         f.task, f.rows[0], f.rows[1], f.rows[2], f.sources[0], command_of(f));
+                         f.task, f.rows[0], f.rows[1], f.rows[2], f.sources[0],
+                         command_of(f, source));
     case State::kBroken:
-      return fmt::format("{}: there, but wrong ({}): {}", f.task, command_of(f), f.reason);
+      return fmt::format("{}: there, but wrong ({}): {}", f.task, command_of(f, source), f.reason);
     case State::kMissing:
       return fmt::format("{}: not there: {}", f.task, f.reason);
   }
   return "";
 }
 
-Json json_of(const Finding& f) {
+Json json_of(const Finding& f, const std::string& source) {
   constexpr std::array<const char*, 3> kStates = {"found", "broken", "missing"};
   Json json{{"task", f.task}, {"state", kStates[std::size_t(f.state)]}};
-  if (f.state != State::kMissing) json["command"] = command_of(f);
+  if (f.state != State::kMissing) json["command"] = command_of(f, source);
   if (f.state != State::kFound) {
     json["reason"] = f.reason;
     return json;
@@ -148,16 +160,18 @@ Json json_of(const Finding& f) {
   return json;
 }
 
-int describe_folder(const FileArgs& args) {
+int describe_source(const FileArgs& args) {
   Json json = Json::array();
   bool any = false;
+  const bool is_folder = std::filesystem::is_directory(args.path);
   for (const models::ModelEntry& task : models::all_models()) {
     for (const Finding& finding : findings_of(task, args.path)) {
       any = any || finding.state == State::kFound;
+      if (!is_folder && finding.state != State::kFound) continue;  // a file is of few tasks
       if (args.json) {
-        json.push_back(json_of(finding));
+        json.push_back(json_of(finding, args.path));
       } else {
-        print(shown(text_of(finding)) + "\n");
+        print(shown(text_of(finding, args.path)) + "\n");
       }
     }
   }
@@ -168,10 +182,13 @@ int describe_folder(const FileArgs& args) {
 
 }  // namespace
 
-// An IDX file of images or labels is told apart by its magic number.
+// An IDX file of images or labels is told apart by its magic number; any other file may be a task's
+// data.
 int run_inspect_data(const FileArgs& args) {
-  if (std::filesystem::is_directory(args.path)) return describe_folder(args);
+  if (std::filesystem::is_directory(args.path)) return describe_source(args);
   const std::string bytes = io::read_file(args.path, io::kMaxImageBytes);
+  const bool is_idx = bytes.starts_with(std::string_view("\0\0\x08", 3));
+  if (!is_idx && has_text_ending(args.path)) return describe_source(args);
   const bool images = bytes.size() > 3 && bytes[3] == 3;
   const Tensor tensor = images ? io::read_idx_images(args.path) : io::read_idx_labels(args.path);
   const std::string text =

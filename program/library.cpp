@@ -1,6 +1,7 @@
 // keel::program is the program as a function. Data goes to stdout, messages to stderr, and every
 // error is one line with a documented exit code.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -57,6 +58,17 @@ void fill_closed_streams() {
   }
 }
 
+// Threads get the stack that the shell allows, and the libraries need more than a few pages:
+// without it the program would end by a signal, at some place.
+void expect_stack() {
+  constexpr rlim_t kLeast = rlim_t{1} << 20;
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY) return;
+  check(stack.rlim_cur >= kLeast, ErrorKind::kMemory,
+        "expected a stack of {} KiB or more, got {} KiB (ulimit -s)", kLeast >> 10,
+        stack.rlim_cur >> 10);
+}
+
 int run(int argc, char** argv, const std::vector<Addition>& additions) {
   fill_closed_streams();
   // A reader that goes away and a file that may not grow further are errors of the call that meets
@@ -65,6 +77,7 @@ int run(int argc, char** argv, const std::vector<Addition>& additions) {
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(end_after_exception);
   try {
+    expect_stack();
     for (const Addition& addition : additions) addition.enter();
     return parse_and_run(argc, argv);
   } catch (...) {

@@ -34,8 +34,16 @@ std::string gradient_text(GradientKind kind) {
   return "?";
 }
 
-Listing list_models() {
-  Listing listing{{"model", "summary", "recipes"}, {}};
+// What `keel list` lists.
+Listing list_listings() {
+  Listing listing{{"list", "about"}, {}};
+  for (const auto& [name, about] : kListings) listing.rows.push_back({name, about});
+  return listing;
+}
+
+// `models` is another name of the tasks.
+Listing list_tasks(const std::string& what) {
+  Listing listing{{what == "models" ? "model" : "task", "summary", "recipes"}, {}};
   for (const auto& entry : models::all_models()) {
     std::vector<std::string> recipes;
     for (const auto& recipe : entry.recipes) recipes.push_back(recipe.name);
@@ -183,13 +191,14 @@ int run_list(const ListArgs& args) {
   check(!args.markdown, ErrorKind::kUsage, "list {}: --markdown is for keys alone", what);
   check(args.name.empty() || what == "norms", ErrorKind::kUsage,
         "list {}: expected no name, got '{}'", what, args.name);
-  show(what == "models"     ? list_models()
+  show(what.empty()         ? list_listings()
        : what == "norms"    ? list_norms(args.name)
        : what == "ops"      ? list_ops()
        : what == "backends" ? list_backends()
        : what == "studies"  ? list_studies()
        : what == "tables"   ? list_tables()
-                            : list_recipes(),
+       : what == "recipes"  ? list_recipes()
+                            : list_tasks(what),
        args.json);
   return 0;
 }

@@ -181,19 +181,21 @@ void add_predict(Command command) {
 }
 
 void add_list(Command command) {
-  CLI::App* app = command.app.add_subcommand("list", "what there is");
+  CLI::App* app = command.app.add_subcommand("list", "list tasks, norms, keys and more");
   auto args = std::make_shared<ListArgs>();
+  std::vector<std::string> what{"models"};
+  for (const auto& [name, about] : kListings) what.push_back(name);
   app->add_option("what", args->what,
-                  "models, norms, ops, backends, recipes, studies, tables or keys")
-      ->required()
-      ->check(CLI::IsMember(
-          {"models", "norms", "ops", "backends", "recipes", "studies", "tables", "keys"}));
+                  "tasks (or models), recipes, keys, norms, backends, ops, studies or tables;\n"
+                  "nothing: what can be listed")
+      ->check(CLI::IsMember(what));
   app->add_option("name", args->name, "of norms: this one alone; of keys: those of this model");
   CLI::Option* json = app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->add_flag("--markdown", args->markdown, "of keys: as docs/keys.md has them")->excludes(json);
   app->footer(
       "examples:\n"
-      "  keel list norms\n"
+      "  keel list\n"
+      "  keel list tasks\n"
       "  keel list norms layernorm\n"
       "  keel list keys mnist_mlp\n"
       "  keel list backends --json");
@@ -302,6 +304,7 @@ void add_norm(Command command) {
 }  // namespace
 
 int parse_and_run(int argc, char** argv) {
+  if (argc > 0) set_program(argv[0]);
   CLI::App app("keel: train and compare networks with every normalization, on CPUs and GPUs");
   app.footer(kFooter);
   app.set_version_flag("--version", "keel " KEEL_VERSION);

@@ -84,9 +84,13 @@ class Prediction {
         evaluator().decode(*decoder, [] { return train::SignalGuard::received() != 0; });
       }
       if (const int signal = collect(decoder.get(), portions)) return interrupted(signal);
-      for (const auto& portion : portions) lines_ += std::ssize(portion);
+      for (const auto& portion : portions) {
+        lines_ += std::ssize(portion);
+        if (is_first()) count_words(portion);
+      }
     }
     if (is_first()) answers_.finish();
+    if (is_first()) warn_of_unknown_words();
     return 0;
   }
 
@@ -111,6 +115,10 @@ class Prediction {
   std::unique_ptr<task::Decoder> decoder_of_own(Portions& portions) {
     std::vector<std::string>& own = portions[std::size_t(ranks_.rank())];
     if (own.empty() && !is_first()) return nullptr;
+    if (names_files()) {
+      check(!own.empty(), ErrorKind::kBadInput, "predict: expected pictures, got none");
+      expect_files(own, job_.task().name());
+    }
     std::int64_t first = lines_ + 1;
     for (int r = 0; r < ranks_.rank(); ++r) first += std::ssize(portions[std::size_t(r)]);
     return decoder_of(job_.network(), questions_, own, first);
@@ -133,11 +141,29 @@ class Prediction {
     return signal;
   }
 
+  bool names_files() const { return job_.network().answers() == task::Answers::kPictures; }
+
   void give(Found found, const std::vector<std::string>& portion) {
-    const bool names_files = job_.network().answers() == task::Answers::kPictures;
     if (found.size == 0) return;
-    answers_.take(std::move(found), names_files ? std::span<const std::string>(portion)
-                                                : std::span<const std::string>());
+    answers_.take(std::move(found), names_files() ? std::span<const std::string>(portion)
+                                                  : std::span<const std::string>());
+  }
+
+  void count_words(const std::vector<std::string>& portion) {
+    const task::WordCount more = job_.network().word_count(portion);
+    words_.words += more.words;
+    words_.unknown += more.unknown;
+  }
+
+  // Answers to words that a network has never seen look like any others.
+  void warn_of_unknown_words() const {
+    if (words_.unknown == 0 || words_.unknown * 2 < words_.words) return;
+    io::warn(
+        words_.unknown == words_.words
+            ? fmt::format("all {} words are unknown to the model: its answers do not depend on "
+                          "which words they are",
+                          words_.words)
+            : fmt::format("{} of {} words are unknown to the model", words_.unknown, words_.words));
   }
 
   int interrupted(int signal) const {
@@ -155,6 +181,7 @@ class Prediction {
   Questions questions_;
   Answers answers_;
   std::int64_t lines_ = 0;  // given to searches so far
+  task::WordCount words_;   // of them
 };
 
 int predict_with(const PredictArgs& args, Communicator& ranks) {

@@ -8,12 +8,14 @@
 #include "frontend/io/message.h"
 #include "frontend/io/picture.h"
 #include "frontend/io/visible_files.h"
+#include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
 
 constexpr std::string_view kStandardInput = "standard input";
 constexpr std::size_t kMostLines = 1 << 24;
+constexpr std::size_t kMostShownName = 100;
 
 // The pictures in a folder and in its folders, without hidden ones.
 std::vector<std::string> pictures_in(const std::string& folder) {
@@ -58,6 +60,16 @@ std::vector<std::string> picture_files(const std::vector<std::string>& paths) {
     }
   }
   return files;
+}
+
+void expect_files(const std::vector<std::string>& names, std::string_view task) {
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    check(std::filesystem::exists(name, ignored), ErrorKind::kIo,
+          "predict: no file is called '{}'; {} classifies pictures and takes the names of their "
+          "files (.png, .pgm or .ppm), as arguments or as lines of standard input",
+          shortened(name, kMostShownName), task);
+  }
 }
 
 std::vector<std::string> Questions::take(std::size_t most, std::size_t most_bytes) {

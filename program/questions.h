@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/task/network.h"
@@ -16,6 +17,8 @@ namespace keel::cli {
 // its folders, without hidden ones, in the order of their names. Throws Error{kIo} for a folder
 // without pictures.
 std::vector<std::string> picture_files(const std::vector<std::string>& paths);
+// Throws Error{kIo} for a name of no file, such as a line of text that `task` cannot classify.
+void expect_files(const std::vector<std::string>& names, std::string_view task);
 
 // Portions of the lines that a user gave, or else of those of standard input. The lines have to
 // outlive it.

@@ -36,6 +36,7 @@ std::vector<std::string> options_of(CLI::App& app) {
 // The keys of --set that end in the option's name: those of all models, or of one that is named.
 std::vector<std::string> keys_called(std::string name, const std::vector<std::string>& words) {
   std::ranges::replace(name, '-', '_');
+  if (const std::string_view here = train::usual_name(name); !here.empty()) name = here;
   std::vector<std::string> found;
   for (const models::ModelEntry& entry : models::all_models()) {
     const bool is_meant = std::ranges::find(words, entry.name) != words.end();

@@ -13,18 +13,23 @@
 #include "program/common.h"
 #include "program/end_ranks.h"
 #include "program/rank_facts.h"
+#include "program/run_doubts.h"
+#include "program/small_data.h"
 #include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
 
-nlohmann::ordered_json to_json(const train::Summary& s, const std::string& folder) {
+nlohmann::ordered_json to_json(const train::Summary& s, const std::string& folder,
+                               const std::vector<std::string>& doubts) {
   nlohmann::ordered_json json{{"folder", folder}};
   json.update(train::summary_json(s));
+  json["warnings"] = doubts;
   return json;
 }
 
-std::string to_text(const train::Summary& s, const std::string& folder, std::string_view unit) {
+std::string to_text(const train::Summary& s, const std::string& folder, std::string_view unit,
+                    const std::vector<std::string>& doubts) {
   const auto line = [](const char* weights, const train::Evaluation& e) {
     return fmt::format("test, {} weights: {}\n", weights, train::text(e));
   };
@@ -54,6 +59,7 @@ std::string to_text(const train::Summary& s, const std::string& folder, std::str
     text += fmt::format(" {}/{}.svg", shown(folder), m.info.name);
   }
   text += '\n';
+  for (const std::string& doubt : doubts) text += fmt::format("warning: {}\n", shown(doubt));
   return text;
 }
 
@@ -121,14 +127,14 @@ train::Job resumed_job(const TrainArgs& args) {
   return job;
 }
 
-train::Config new_config(TrainArgs& args, bool writes) {
+// Settles the options of a new run and its folder.
+void begin_run(TrainArgs& args, bool writes) {
   check(!args.run.model.empty(), ErrorKind::kUsage,
         "train: expected a model (see keel list models) or --resume FOLDER");
   expect_one("--seed", args.seed, "train.seed", args.run.sets);
   if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
   if (args.out.empty()) args.out = default_folder(args.run);
   if (writes) train::expect_no_run({args.out});
-  return make_config(args.run);
 }
 
 // Compares program, options and recipe, before any rank reads the data.
@@ -149,9 +155,9 @@ train::Job make_job(TrainArgs& args, const Backend& backend, Communicator& ranks
     expect_same_start(ranks, backend, args, job.config());
     return job;
   }
-  train::Config config = new_config(args, ranks.rank() == 0);
-  expect_same_start(ranks, backend, args, config);
-  return train::Job(std::move(config));
+  begin_run(args, ranks.rank() == 0);
+  expect_same_start(ranks, backend, args, make_config(args.run));
+  return job_for_data(args.run, ranks.rank() == 0);
 }
 
 int finished_already(const TrainArgs& args, const std::string& folder) {
@@ -166,8 +172,8 @@ int finished_already(const TrainArgs& args, const std::string& folder) {
 std::string interrupted_text(const train::Summary& summary, const std::string& folder) {
   const std::string undone =
       summary.undone.empty() ? "" : fmt::format(", before {} had ended", summary.undone);
-  return fmt::format("interrupted at step {}{}; go on with: keel train --resume {}",
-                     summary.state.step, undone, shell_quoted(folder));
+  return fmt::format("interrupted at step {}{}; go on with: {} train --resume {}",
+                     summary.state.step, undone, program_called(), shell_quoted(folder));
 }
 
 int train_with(TrainArgs args, Communicator& ranks) {
@@ -192,8 +198,9 @@ int train_with(TrainArgs args, Communicator& ranks) {
     return 128 + summary.signal;
   }
   if (!writes) return 0;
-  args.run.json ? print_json(to_json(summary, folder))
-                : print(to_text(summary, folder, job.task().item_unit()));
+  const std::vector<std::string> doubts = doubts_of(job, summary);
+  args.run.json ? print_json(to_json(summary, folder, doubts))
+                : print(to_text(summary, folder, job.task().item_unit(), doubts));
   return 0;
 }
 

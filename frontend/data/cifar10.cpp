@@ -77,9 +77,9 @@ std::vector<std::string> cifar10_classes() {
   return {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
 }
 
-fs::path find_cifar10(const fs::path& folder) {
+fs::path find_cifar10(const fs::path& folder, Part part) {
   for (const fs::path& place : {folder, folder / "cifar-10-batches-bin", folder / "cifar10"}) {
-    if (!batches_in(place, prefix_of(Part::kTrain)).empty()) return place;
+    if (!batches_in(place, prefix_of(part)).empty()) return place;
   }
   for (const fs::path& place : {folder, folder / "cifar-10-batches-py", folder / "cifar10"}) {
     const fs::path batch = place / "data_batch_1";
@@ -90,7 +90,12 @@ fs::path find_cifar10(const fs::path& folder) {
 
 Pictures load_cifar10(const fs::path& folder, Part part) {
   const std::string prefix = prefix_of(part);
-  const std::map<std::string, fs::path> paths = batches_in(folder, prefix);
+  std::map<std::string, fs::path> paths;
+  if (fs::is_regular_file(folder)) {
+    paths[folder.filename()] = folder;
+  } else {
+    paths = batches_in(folder, prefix);
+  }
   check(!paths.empty(), ErrorKind::kIo,
         "[cifar10] {}: expected files {}*.bin, plain, .gz or .xz, got none{}", folder.string(),
         prefix, io::near_misses(folder, {".bin"}, "the names have to begin as the published ones"));

@@ -15,13 +15,14 @@ namespace keel::data {
 std::vector<std::string> cifar10_classes();
 
 // The folder of CIFAR-10's files: `folder` or else its folder cifar-10-batches-bin or cifar10,
-// whichever has a training file; "" if none has. Throws Error{kBadInput} where there is CIFAR-10's
-// Python version instead, which is not read.
-std::filesystem::path find_cifar10(const std::filesystem::path& folder);
+// whichever has a file of the part; "" if none has. Throws Error{kBadInput} where there is
+// CIFAR-10's Python version instead, which is not read.
+std::filesystem::path find_cifar10(const std::filesystem::path& folder, Part part = Part::kTrain);
 
 // All records of the files data_batch*.bin, or test_batch*.bin, of that folder, each plain or with
-// .gz or .xz, in the order of their names. Throws as PackedFile, Error{kIo} when there is no file,
-// and Error{kBadInput} for a file that is not whole records, or for a label of 10 or more.
+// .gz or .xz, in the order of their names; or those of `folder`, if it is a file. Throws as
+// PackedFile, Error{kIo} when there is no file, and Error{kBadInput} for a file that is not whole
+// records, or for a label of 10 or more.
 Pictures load_cifar10(const std::filesystem::path& folder, Part part);
 
 }  // namespace keel::data

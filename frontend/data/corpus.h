@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,18 +28,28 @@ struct Corpus {
   Part train = {}, valid = {};
   // Reads the test part; a file that holds only that part is opened here, not before.
   std::function<Part()> test = {};
-  std::vector<task::LeftOut> left_out = {};  // of the training rows
+  std::vector<task::LeftOut> left_out = {};        // of the training rows, or of the only part
+  std::optional<task::Split> only = std::nullopt;  // the one part that there is; absent: all
 
   // Hands over a part, which can be done once, to be numbered.
   Part take(task::Split split) {
     if (split == task::Split::kTest) return test();
     return std::move(split == task::Split::kTrain ? train : valid);
   }
-  // "NAME train, ORIGIN", and what training leaves out.
+  // Makes this part the only one of the corpus.
+  void put(task::Split split, Part part) {
+    only = split;
+    if (split == task::Split::kTrain) train = std::move(part);
+    if (split == task::Split::kValid) valid = std::move(part);
+    if (split == task::Split::kTest) {
+      test = [kept = std::make_shared<Part>(std::move(part))] { return std::move(*kept); };
+    }
+  }
+  // "NAME train, ORIGIN", and what is left out.
   SplitNotes notes(task::Split split) const {
-    const bool trains = split == task::Split::kTrain;
+    const bool counts = split == only.value_or(task::Split::kTrain);
     return {fmt::format("{} {}, {}", name, name_of(split), origin),
-            trains ? left_out : std::vector<task::LeftOut>{}};
+            counts ? left_out : std::vector<task::LeftOut>{}};
   }
 };
 

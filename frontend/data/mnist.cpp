@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "frontend/io/idx.h"
 #include "frontend/io/near_miss.h"
@@ -31,10 +32,12 @@ fs::path find(const fs::path& folder, const std::string& file) {
   return *found;
 }
 
-// `part` is the files' word for it: train or t10k.
+constexpr std::string_view kImages = "-images-idx3-ubyte", kLabels = "-labels-idx1-ubyte";
+
+// `part` is the files' word for it: train, t10k, or any other.
 Dataset load_part(const fs::path& folder, const std::string& part) {
-  const fs::path images_path = find(folder, part + "-images-idx3-ubyte");
-  const fs::path labels_path = find(folder, part + "-labels-idx1-ubyte");
+  const fs::path images_path = find(folder, part + std::string(kImages));
+  const fs::path labels_path = find(folder, part + std::string(kLabels));
   Tensor images = io::read_idx_images(images_path);
   Tensor labels = io::read_idx_labels(labels_path);
   check(images.shape()[1] == 28 && images.shape()[2] == 28, ErrorKind::kBadInput,
@@ -53,11 +56,17 @@ Dataset load_part(const fs::path& folder, const std::string& part) {
 }  // namespace
 
 Dataset load_mnist(const fs::path& folder, Part part) {
-  const std::string marker = "train-images-idx3-ubyte";
+  if (fs::is_regular_file(folder)) {
+    const std::string name = folder.extension() == ".gz" ? folder.stem() : folder.filename();
+    check(name.ends_with(kImages), ErrorKind::kIo,
+          "[mnist] {}: expected a folder, or a file of images, *{} or .gz", folder.string(),
+          kImages);
+    return load_part(folder.parent_path(), name.substr(0, name.size() - kImages.size()));
+  }
+  const std::string word = part == Part::kTrain ? "train" : "t10k";
+  const std::string marker = word + std::string(kImages);
   for (const fs::path& place : {folder, folder / "mnist"}) {
-    if (plain_or_gz(place / marker)) {
-      return load_part(place, part == Part::kTrain ? "train" : "t10k");
-    }
+    if (plain_or_gz(place / marker)) return load_part(place, word);
   }
   fail(ErrorKind::kIo,
        "[mnist] {}: expected {} or {}.gz there or in its folder mnist, got neither{}",

@@ -156,6 +156,32 @@ HeldOutRows held_out(std::int64_t rows, const PictureFolderOptions& options, boo
   return held;
 }
 
+std::optional<fs::path> folder_of_part(const fs::path& folder, task::Split split) {
+  if (split == task::Split::kTrain) return train_folder(folder);
+  return split == task::Split::kTest ? split_folder(folder, {"test"})
+                                     : split_folder(folder, {"valid", "validation", "val", "dev"});
+}
+
+// The folder of the one part that is wanted: its own, or all of a folder that is not in parts.
+std::optional<fs::path> folder_of_only(const fs::path& folder, task::Split split) {
+  const std::optional<fs::path> own = folder_of_part(folder, split);
+  if (own && !find_classes(*own).empty()) return own;
+  return train_folder(folder) ? std::nullopt : std::optional(folder);
+}
+
+PictureFolder read_one_part(const fs::path& folder, const PictureFolderOptions& options) {
+  PictureFolder all;
+  all.classes = options.classes.empty() ? names_of(classes_in(folder)) : options.classes;
+  all.valid_source = all.test_source = folder.string();
+  const auto read = [folder, classes = all.classes] {
+    return read_pictures(list_files(folder, classes));
+  };
+  if (options.only == task::Split::kTrain) all.train = read();
+  if (options.only == task::Split::kValid) all.valid = read();
+  if (options.only == task::Split::kTest) all.test = read;
+  return all;
+}
+
 // A folder of training, and the parts that some of its pictures are held out for.
 struct Source {
   fs::path folder;
@@ -182,8 +208,14 @@ void hold_out_pictures(PictureFolder& all, const Source& source,
     return picked;
   };
   all.train = read_pictures(pick(held.train));
-  if (source.valid) all.valid = read_pictures(pick(held.valid)), all.valid_source = tenth;
+  all.numbers[0] = held.train;
+  if (source.valid) {
+    all.valid = read_pictures(pick(held.valid));
+    all.valid_source = tenth;
+    all.numbers[1] = held.valid;
+  }
   if (source.test) {
+    all.numbers[2] = held.test;
     all.test = [picked = pick(held.test)] { return read_pictures(picked); };
     all.test_source = tenth;
   }
@@ -192,11 +224,14 @@ void hold_out_pictures(PictureFolder& all, const Source& source,
 }  // namespace
 
 PictureFolder read_picture_folder(const fs::path& folder, const PictureFolderOptions& options) {
+  if (options.only) {
+    const auto own = folder_of_only(folder, *options.only);
+    if (own) return read_one_part(*own, options);
+  }
   const fs::path train = train_folder(folder).value_or(folder);
   const bool has_parts = train != folder;
-  const auto valid =
-      has_parts ? split_folder(folder, {"valid", "validation", "val", "dev"}) : std::nullopt;
-  const auto test = has_parts ? split_folder(folder, {"test"}) : std::nullopt;
+  const auto valid = has_parts ? folder_of_part(folder, task::Split::kValid) : std::nullopt;
+  const auto test = has_parts ? folder_of_part(folder, task::Split::kTest) : std::nullopt;
   PictureFolder all;
   io::LeftOutFiles ignored;  // the files are listed once more
   all.classes = options.classes.empty() ? names_of(classes_in(train, ignored)) : options.classes;

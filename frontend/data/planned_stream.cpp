@@ -97,7 +97,6 @@ const task::Batch& PlannedStream::pick(std::span<const std::int64_t> rows) {
 }
 
 std::vector<task::LeftOut> PlannedStream::left_out() const {
-  if (!options_.shuffle) return {};
   std::vector<task::LeftOut> left = rows_->left_out();
   if (const std::int64_t rest = plan_->left_out(); rest > 0) {
     left.push_back(

@@ -26,6 +26,7 @@ class PlannedStream final : public task::Stream {
   const task::Batch& pick(std::span<const std::int64_t> rows) override;
   std::vector<task::Sizes> shapes() const override;
   std::vector<task::LeftOut> left_out() const override;
+  std::int64_t number(std::int64_t row) const override { return rows_->number(row); }
   std::unique_ptr<task::Decoder> decoder() const override { return rows_->decoder(options_.batch); }
 
  private:

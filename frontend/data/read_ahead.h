@@ -36,6 +36,7 @@ class ReadAhead final : public task::Stream {
   const task::Batch& pick(std::span<const std::int64_t> rows) override;
   std::vector<task::Sizes> shapes() const override { return inner_->shapes(); }
   std::vector<task::LeftOut> left_out() const override { return inner_->left_out(); }
+  std::int64_t number(std::int64_t row) const override { return inner_->number(row); }
   std::unique_ptr<task::Decoder> decoder() const override { return inner_->decoder(); }
 
  private:

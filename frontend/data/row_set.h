@@ -16,6 +16,8 @@ namespace keel::data {
 struct SplitNotes {
   std::string source;  // for people: "multi30k train, data/multi30k"
   std::vector<task::LeftOut> left_out = {};
+  // The numbers that the rows have in their source; empty: 0, 1, 2, ...
+  std::vector<std::int64_t> numbers = {};
 };
 
 // A row on its way into a batch. Random choices for a row, such as its augmentation, are a pure
@@ -38,8 +40,11 @@ class RowSet {
   virtual ~RowSet() = default;
 
   const std::string& source() const { return notes_.source; }
-  // Rows that training on the split leaves out, besides those that fill no batch.
+  // Rows that the split leaves out, besides those that fill no batch.
   const std::vector<task::LeftOut>& left_out() const { return notes_.left_out; }
+  std::int64_t number(std::int64_t row) const {
+    return notes_.numbers.empty() ? row : notes_.numbers.at(std::size_t(row));
+  }
 
   // The plan of the batches. Throws Error{kUsage} for options that leave no batch.
   virtual std::unique_ptr<BatchPlan> plan(const task::StreamOptions& options) const = 0;

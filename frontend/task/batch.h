@@ -116,8 +116,11 @@ class Stream {
   virtual const Batch& pick(std::span<const std::int64_t> rows) = 0;
   // The sizes that at() may give, the largest first.
   virtual std::vector<Sizes> shapes() const = 0;
-  // The rows that an epoch leaves out; none in evaluation.
+  // The rows of the source that an epoch, or an evaluation, leaves out.
   virtual std::vector<LeftOut> left_out() const { return {}; }
+  // The number that a row has in its source, from 0 on: another one than in the split where the
+  // split was drawn from the source.
+  virtual std::int64_t number(std::int64_t row) const { return row; }
   // A decoder that finds answers for the whole split; null: the task has none to find.
   virtual std::unique_ptr<Decoder> decoder() const { return nullptr; }
 };

@@ -57,6 +57,16 @@ enum class Answers {
   kPictures,  // pictures in files: a line is the name of one (frontend/io/picture.h)
 };
 
+// Words (or sub-words) of lines, and how many of them the vocabulary of a network lacks.
+struct WordCount {
+  std::int64_t words = 0, unknown = 0;
+
+  void add(std::span<const std::int32_t> numbers, std::int32_t of_unknown) {
+    words += std::ssize(numbers);
+    unknown += std::ranges::count(numbers, of_unknown);
+  }
+};
+
 // Immutable: everything that defines a network is known when it is made.
 class Network {
  public:
@@ -105,6 +115,8 @@ class Network {
   virtual std::unique_ptr<Decoder> continuation(const Continuation& /*asked*/) const {
     fail(ErrorKind::kUsage, "the network does not continue a text");
   }
+  // The words of lines that are answered; none where the network has no vocabulary of words.
+  virtual WordCount word_count(std::span<const std::string> /*lines*/) const { return {}; }
   // A note that a user should read before lines are answered; empty: none.
   virtual std::string note_on_lines() const { return {}; }
 };

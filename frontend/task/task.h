@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +21,16 @@ struct DataRequest {
   std::string source = "builtin";  // "builtin", or a folder with the real data
   std::int64_t train_rows = 0;     // use only the first rows; 0: all
   std::uint64_t seed = 0;          // for generated data and random splits
+  // The one split that is read, to evaluate on it; absent: all of them. The files of other splits
+  // may then be missing, and a file in place of a folder is that split, whole.
+  std::optional<Split> only = std::nullopt;
+
+  bool wants(Split split) const { return !only || *only == split; }
+  // Whether the source is a file that is the one split, whole.
+  bool is_whole_file() const {
+    std::error_code ignored;
+    return only && std::filesystem::is_regular_file(source, ignored);
+  }
 };
 
 using OptionValues = std::vector<std::pair<std::string, std::string>>;

@@ -120,6 +120,11 @@ bool read_number(std::string_view text, double& number) {
 KeptTimes::KeptTimes(std::filesystem::path file, std::string machine)
     : file_(std::move(file)), machine_(std::move(machine)) {
   std::ranges::replace(machine_, '\t', ' ');
+  std::error_code ignored;
+  check(
+      !std::filesystem::exists(file_, ignored) || std::filesystem::is_regular_file(file_, ignored),
+      ErrorKind::kIo, "{}: expected a regular file, which keeps the times of products",
+      file_.string());
   std::ifstream in(file_);
   constexpr std::int64_t kMostLines = 100'000;
   std::string line;

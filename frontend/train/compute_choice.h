@@ -25,6 +25,7 @@ struct ProductTimes {
 class KeptTimes {
  public:
   // `machine`: what the times depend on beside the product, such as processor and threads.
+  // Throws Error{kIo} for a file that is there and is no regular one, such as a pipe.
   KeptTimes(std::filesystem::path file, std::string machine);
 
   // The time of that kind of product, which `measure` gives if it is not known. The file keeps

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -68,7 +69,54 @@ toml::table parse_toml(std::string_view text, const std::string& where) {
   }
 }
 
+struct OtherName {
+  std::string_view other, here;
+};
+
+constexpr std::array<OtherName, 24> kOtherNames = {{{"learning_rate", "lr"},
+                                                    {"lrate", "lr"},
+                                                    {"step_size", "lr"},
+                                                    {"batch_size", "batch"},
+                                                    {"bs", "batch"},
+                                                    {"batchsize", "batch"},
+                                                    {"num_epochs", "epochs"},
+                                                    {"epoch", "epochs"},
+                                                    {"n_epochs", "epochs"},
+                                                    {"steps", "max_steps"},
+                                                    {"max_updates", "max_steps"},
+                                                    {"updates", "max_steps"},
+                                                    {"iterations", "max_steps"},
+                                                    {"warmup_steps", "warmup"},
+                                                    {"wd", "weight_decay"},
+                                                    {"l2", "weight_decay"},
+                                                    {"opt", "optimizer"},
+                                                    {"scheduler", "schedule"},
+                                                    {"lr_scheduler", "schedule"},
+                                                    {"grad_clip", "clip_limit"},
+                                                    {"clip_norm", "clip_limit"},
+                                                    {"dtype", "compute"},
+                                                    {"precision", "compute"},
+                                                    {"early_stopping", "patience"}}};
+
+// The known key that is meant by one that is unknown: with another section or none, by the name of
+// another program, or else the nearest.
+std::string meant_key(std::string_view key, const std::vector<std::string>& known) {
+  const std::string_view name = key.substr(key.find('.') + 1), here = usual_name(name);
+  for (const std::string_view wanted : {name, here}) {
+    const auto found = std::ranges::find_if(known, [&](const std::string& candidate) {
+      return !wanted.empty() && candidate.substr(candidate.find('.') + 1) == wanted;
+    });
+    if (found != known.end()) return *found;
+  }
+  return nearest(key, known);
+}
+
 }  // namespace
+
+std::string_view usual_name(std::string_view name) {
+  const auto* found = std::ranges::find(kOtherNames, name, &OtherName::other);
+  return found == kOtherNames.end() ? std::string_view() : found->here;
+}
 
 void TrainOptions::validate() const {
   try {
@@ -163,8 +211,8 @@ std::vector<std::string> Config::keys() const {
 
 void Config::set(std::string_view key, std::string_view value) {
   const std::vector<std::string> known = keys();
-  check(std::ranges::find(known, key) != known.end(), ErrorKind::kUsage, "key {}",
-        unknown_name(key, known));
+  check(std::ranges::find(known, key) != known.end(), ErrorKind::kUsage,
+        "key '{}' is unknown; nearest: '{}'", key, meant_key(key, known));
   const std::string_view section = key.substr(0, key.find('.'));
   const std::string_view name = key.substr(section.size() + 1);
   if (section == "model") return task_->set_option(name, value);

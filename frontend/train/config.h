@@ -205,6 +205,10 @@ struct DataOptions {
 // the line for bad TOML.
 task::OptionValues read_settings(std::string_view toml, const std::string& where);
 
+// The name of an option here for one that other programs have: "lr" for "learning_rate"; "" for any
+// other name.
+std::string_view usual_name(std::string_view name);
+
 class Config {
  public:
   explicit Config(std::unique_ptr<task::Task> task) : task_(std::move(task)) {}

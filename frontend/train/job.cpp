@@ -23,7 +23,11 @@ Job Job::with(const task::OptionValues& settings) && {
 }
 
 const task::Splits& Job::splits() const {
-  if (!splits_) splits_ = config_.task().prepare(config_.data().request(), &assets_).splits;
+  if (!splits_) {
+    task::DataRequest request = config_.data().request();
+    request.only = only_;
+    splits_ = config_.task().prepare(request, &assets_).splits;
+  }
   return *splits_;
 }
 

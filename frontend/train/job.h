@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "frontend/train/config.h"
 
@@ -18,6 +19,8 @@ class Job {
   // The job with other settings ("section.key" and value) and with the assets of its network.
   // Throws Error{kUsage} for settings that are unknown or do not fit. This job ends.
   Job with(const task::OptionValues& settings) &&;
+  // From now on the data are read for this split alone, as task::DataRequest::only says.
+  void read_only(task::Split split) { only_ = split; }
   // Settles train.compute where it is auto.
   void choose(Compute compute) { config_.set("train.compute", choice_text(compute)); }
   const TrainOptions& train() const { return config_.train(); }
@@ -29,6 +32,7 @@ class Job {
 
  private:
   Config config_;
+  std::optional<task::Split> only_;
   task::Assets assets_;
   std::shared_ptr<const task::Network> network_;
   mutable std::shared_ptr<const task::Splits> splits_;

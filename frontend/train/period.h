@@ -27,7 +27,7 @@ struct Period {
 
 using keel::attr_parse;
 using keel::attr_text;
-// "2e" and "300u"; a bare number counts epochs. Parsing throws Error{kUsage} for anything else.
+// "2e" and "300u"; a bare 0 is never. Parsing throws Error{kUsage} for anything else.
 std::string attr_text(const Period& period);
 void attr_parse(std::string_view text, Period& period);
 

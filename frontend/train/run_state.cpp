@@ -70,6 +70,14 @@ class Numbers {
           where_, key, value);
     return value;
   }
+  // A sum of what updates had.
+  double sum(const std::string& key, double least) const {
+    const double value = real(key);
+    check(std::isfinite(value) && value >= least, ErrorKind::kBadInput,
+          "{}: metadata '{}': expected a finite number{}, got {}", where_, key,
+          std::isfinite(least) ? fmt::format(" of {} or more", least) : "", value);
+    return value;
+  }
 
  private:
   template <class T>
@@ -86,12 +94,34 @@ class Numbers {
   const std::string& where_;
 };
 
+// Backends keep floating variables in float32 or float64. Other types, such as half precision,
+// would lose what a run depends on.
 void check_tensor(const io::TensorFile& file, const std::string& where, const std::string& name,
-                  const Shape& shape) {
+                  const TensorType& type) {
+  const Shape& shape = type.shape;
   const auto found = file.tensors.find(name);
   check(found != file.tensors.end(), ErrorKind::kBadInput, "{}: it has no tensor {}", where, name);
   check(found->second.shape() == shape, ErrorKind::kBadInput, "{}: tensor {}: expected {}, got {}",
         where, name, shape.text(), found->second.shape().text());
+  const DType stored = found->second.dtype();
+  const bool is_wide = stored == DType::kF32 || stored == DType::kF64;
+  check(is_floating(type.dtype) ? is_wide : stored == type.dtype, ErrorKind::kBadInput,
+        "{}: tensor {}: expected {}, got {}", where, name,
+        is_floating(type.dtype) ? "f32 or f64" : name_of(type.dtype), name_of(stored));
+}
+
+// The best value of a run's first metric so far. A value that no measurement gives would never be
+// beaten.
+double best_of(const Numbers& numbers, const task::MetricInfo& info, const std::string& where) {
+  const double best = numbers.real("best");
+  const bool is_share = info.unit == "%",
+             is_worst = best == (info.higher_is_better ? -INFINITY : INFINITY);
+  const double most = is_share ? 100 : double(std::numeric_limits<float>::max());
+  const double least = is_share || info.of == task::perplexity_of ? 0 : -most;
+  check(is_worst || (best >= least && best <= most), ErrorKind::kBadInput,
+        "{}: metadata 'best': expected a {} of {} to {}, got {}", where, info.name, least, most,
+        best);
+  return best;
 }
 
 void expect_finite(const io::TensorFile& file, const std::string& where, const std::string& name) {
@@ -205,9 +235,9 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   state.step = numbers.count("step");
   state.epoch = numbers.count("epoch");
   state.batch = numbers.count("batch");
-  state.epoch_loss = numbers.real("epoch_loss");
-  state.epoch_items = numbers.real("epoch_items");
-  state.best = numbers.real("best");
+  state.epoch_loss = numbers.sum("epoch_loss", -INFINITY);
+  state.epoch_items = numbers.sum("epoch_items", 0);
+  state.best = best_of(numbers, job.task().metrics().front(), where);
   state.best_step = numbers.count("best_step", -1);
   state.evaluations_since_best = numbers.count("evaluations_since_best");
   if (state.epoch > 0) state.train_loss = numbers.later_number("train_loss");
@@ -232,7 +262,7 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
 void expect_fits(const io::TensorFile& file, const std::string& where, const Variables& variables) {
   for (const auto& [name, variable] : variables.all()) {
     if (variable.is_derived) continue;
-    check_tensor(file, where, name, variable.type.shape);
+    check_tensor(file, where, name, variable.type);
     try {
       variables.expect_fits(name, file.tensors.at(name));
     } catch (const Error& error) {
@@ -263,7 +293,7 @@ Job job_of_checkpoint(const io::TensorFile& file, const std::string& where, cons
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
     const bool is_leaf = node.kind == NodeKind::kParameter || node.kind == NodeKind::kState;
-    if (is_leaf) check_tensor(file, where, node.name, node.outputs[0].shape);
+    if (is_leaf) check_tensor(file, where, node.name, node.outputs[0]);
   }
   return job;
 }

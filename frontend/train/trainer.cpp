@@ -142,6 +142,7 @@ void Trainer::take_results(std::int64_t waits) {
       continue;
     }
     if (job_.train().skips()) state_.strikes = 0;
+    if (result->place.step == 0) summary_.first_loss = result->loss;
     state_.epoch_loss += result->loss * result->items;
     state_.epoch_items += result->items;
     items_ += result->items;

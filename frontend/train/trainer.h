@@ -1,6 +1,7 @@
 // The training loop: steps, evaluations, checkpoints, early stopping, signals.
 #pragma once
 
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -22,6 +23,7 @@ struct Summary {
   Evaluation valid, test;                  // of the last weights
   std::optional<Evaluation> best_test;     // of the weights that were best on the validation set
   std::optional<Evaluation> average_test;  // of the average of the last checkpoints
+  double first_loss = NAN;                 // of the run's first update, if this process made it
   double train_loss = 0;                   // as in the state
   double seconds = 0;                      // of this process
   double items_per_second = 0;             // of its updates alone, without the time of evaluations

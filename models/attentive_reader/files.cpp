@@ -76,6 +76,30 @@ Questions read_question_part(const fs::path& path) {
   return questions;
 }
 
+// The part of the questions that is evaluated, alone.
+QuestionCorpus one_part(std::string name, const fs::path& at, task::Split split, Questions part) {
+  check(!part.empty(), ErrorKind::kBadInput, "[attentive_reader] {}: expected questions, got none",
+        at.string());
+  QuestionCorpus corpus;
+  corpus.name = std::move(name);
+  corpus.origin = at.string();
+  corpus.put(split, std::move(part));
+  return corpus;
+}
+
+QuestionCorpus read_records_of(const fs::path& folder, task::Split split) {
+  const std::string_view part = kQuestionParts[std::size_t(split)];
+  for (const std::string_view place : kQuestionPlaces) {
+    const std::optional<fs::path> found = find_question_part(folder / place, part);
+    if (found) return one_part("questions", *found, split, read_question_part(*found));
+  }
+  fail(ErrorKind::kIo,
+       "[attentive_reader] {}: expected a folder {} with *.question, there or in its folder "
+       "questions, or {}.question, plain, .gz or .xz, got neither, nor in its folders qa and cnn{}",
+       folder.string(), part, part,
+       io::near_misses(folder, {".question", "questions", "test", ".jsonl"}));
+}
+
 QuestionCorpus read_records(const fs::path& folder) {
   for (const std::string_view place : kQuestionPlaces) {
     const fs::path at = folder / place;
@@ -173,16 +197,18 @@ class BabiFiles {
   std::map<std::pair<std::int64_t, std::string>, std::pair<std::string, std::string>> files_;
 };
 
-QuestionCorpus read_babi_corpus(const fs::path& folder, std::int64_t task) {
+QuestionCorpus read_babi_corpus(const fs::path& folder, std::int64_t task,
+                                std::optional<task::Split> only) {
   const auto files = std::make_shared<const BabiFiles>(folder);
   QuestionCorpus corpus;
   corpus.name = task == 0 ? "questions" : fmt::format("task {} questions", task);
   corpus.origin = files->origin();
-  files->read("train", task, [&](Questions all) {
+  const auto cut_training = [&](Questions all) {
     const std::int64_t n = std::ssize(all), valid = n / 10;
     append(corpus.valid, cut_out(all, n - valid, n));
     append(corpus.train, cut_out(all, 0, n - valid));
-  });
+  };
+  if (only != task::Split::kTest) files->read("train", task, cut_training);
   corpus.test = [files, task] {
     Questions questions;
     files->read("test", task, [&](Questions more) { append(questions, std::move(more)); });
@@ -220,14 +246,31 @@ QuestionCorpus read_lambada_corpus(const fs::path& folder, std::uint64_t seed) {
        folder.string(), io::near_misses(folder, {"lambada", ".jsonl"}));
 }
 
+// A file of questions, whole.
+QuestionCorpus read_question_file(const fs::path& file, QuestionForm form, task::Split split) {
+  const std::string content = text::read_text(file, kMaxQuestionBytes);
+  if (form == QuestionForm::kLambada) {
+    Converted read = read_lambada(content, file.string());
+    QuestionCorpus corpus = one_part("passages", file, split, std::move(read.questions));
+    if (read.without > 0) corpus.left_out.push_back({read.without, "are of one sentence"});
+    return corpus;
+  }
+  return one_part("questions", file, split,
+                  form == QuestionForm::kBabi ? read_babi(content, file.string())
+                                              : read_questions(content, file.string()));
+}
+
 }  // namespace
 
 QuestionCorpus read_question_corpus(const fs::path& folder, const QuestionFileOptions& options) {
+  const auto only = options.only;
+  if (only && fs::is_regular_file(folder)) return read_question_file(folder, options.form, *only);
+  if (only && options.form == QuestionForm::kQuestions) return read_records_of(folder, *only);
   QuestionCorpus corpus =
-      options.form == QuestionForm::kBabi      ? read_babi_corpus(folder, options.babi_task)
+      options.form == QuestionForm::kBabi      ? read_babi_corpus(folder, options.babi_task, only)
       : options.form == QuestionForm::kLambada ? read_lambada_corpus(folder, options.seed)
                                                : read_records(folder);
-  expect_training(corpus);
+  if (!only) expect_training(corpus);
   return corpus;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
+#include "frontend/task/batch.h"
 #include "models/attentive_reader/question.h"
 #include "src/core/choice.h"
 
@@ -15,8 +17,9 @@ constexpr auto choice_words(QuestionForm) {
 
 struct QuestionFileOptions {
   QuestionForm form = QuestionForm::kQuestions;
-  std::int64_t babi_task = 0;  // 1 to 20; 0: all of them
-  std::uint64_t seed = 0;      // for splitting LAMBADA
+  std::int64_t babi_task = 0;                      // 1 to 20; 0: all of them
+  std::uint64_t seed = 0;                          // for splitting LAMBADA
+  std::optional<task::Split> only = std::nullopt;  // as task::DataRequest::only
 };
 
 // Each is looked for in the folder and in its folders `qa` and `cnn`:
@@ -28,6 +31,7 @@ struct QuestionFileOptions {
 //              validation
 //   lambada    lambada_test.jsonl; its training texts are not published in this form. A tenth each
 //              is for validation and for testing, drawn by the seed
+// Of `only` one split its files are enough, and a file in place of a folder is that split, whole.
 // Files may be plain, .gz or .xz. Throws Error{kIo} that names the files and folders looked for,
 // and Error{kBadInput} with file and line as question.h and cloze.h say.
 QuestionCorpus read_question_corpus(const std::filesystem::path& folder,

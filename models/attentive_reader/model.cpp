@@ -202,9 +202,10 @@ task::Prepared AttentiveReader::prepare(const task::DataRequest& request,
   QuestionCorpus corpus =
       request.source == "builtin"
           ? make_who_did()
-          : read_question_corpus(
-                request.source,
-                {.form = options_.corpus, .babi_task = options_.babi_task, .seed = request.seed});
+          : read_question_corpus(request.source, {.form = options_.corpus,
+                                                  .babi_task = options_.babi_task,
+                                                  .seed = request.seed,
+                                                  .only = request.only});
   data::keep_first(corpus.train, request.train_rows, corpus.left_out);
   const auto network =
       known

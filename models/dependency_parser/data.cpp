@@ -122,6 +122,8 @@ Treebank load_treebank(const task::DataRequest& request, task::Split split) {
   Treebank treebank;
   if (request.source == "builtin") {
     treebank = make_cfg_dep(request.seed, split);
+  } else if (request.is_whole_file()) {
+    treebank = read_treebank(request.source);
   } else if (std::error_code ignored; fs::is_regular_file(request.source, ignored)) {
     treebank = share_of(read_treebank(request.source), split);
   } else {

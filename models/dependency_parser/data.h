@@ -17,7 +17,8 @@ namespace keel::models {
 //               other file is opened.
 //   a file      without a published split, such as wsj_sample.dp.xz. Its sentences, in their
 //               order, are divided: the last tenth (rounded down) is for testing, the tenth before
-//               it for validation, and all before that for training
+//               it for validation, and all before that for training. Where one split alone is
+//               evaluated (DataRequest::only), it is all of the file
 // The name .conllu promises one tree with one root in each sentence; the other facts of the format
 // follow from the rows. Throws as read_conll and text::read_text, Error{kIo} that says which files
 // were looked for and where, and Error{kBadInput} for several files of a split, and for a single

@@ -22,6 +22,7 @@ constexpr std::uint64_t kKey = 20150216;  // of what is drawn here
 constexpr std::int64_t kSide = 28, kPixels = kSide * kSide;
 
 fs::path find_amat(const fs::path& folder, const std::string& part) {
+  if (fs::is_regular_file(folder)) return folder;  // that is evaluated
   const std::string name = fmt::format("binarized_mnist_{}.amat", part);
   for (const fs::path& place : {folder, folder / "binarized_mnist", folder / "mnist"}) {
     if (const auto found = io::find_packed(place / name)) return *found;

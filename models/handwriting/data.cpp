@@ -34,7 +34,11 @@ HandwritingFacts HandwritingFacts::parse(const task::Assets& assets) {
           OffsetScale::parse(task::find_asset(assets, "scale"))};
 }
 
-HandwritingCorpus read_handwriting(const task::DataRequest& request) {
+HandwritingCorpus read_handwriting(const task::DataRequest& request,
+                                   const HandwritingFacts* known) {
+  if (request.is_whole_file() && known != nullptr) {
+    return read_iam_table(request.source, *request.only, known->scale);
+  }
   HandwritingCorpus corpus =
       request.source == "builtin" ? make_glyph_strokes() : read_iam(request.source);
   data::keep_first(corpus.train, request.train_rows, corpus.left_out);

@@ -20,8 +20,10 @@ struct HandwritingFacts {
   static HandwritingFacts parse(const task::Assets& assets);
 };
 
-// The data for training. Throws as read_iam.
-HandwritingCorpus read_handwriting(const task::DataRequest& request);
+// The data for training, or for an evaluation of the network that `known` was kept of. Throws as
+// read_iam.
+HandwritingCorpus read_handwriting(const task::DataRequest& request,
+                                   const HandwritingFacts* known = nullptr);
 
 std::vector<StrokeRow> stroke_rows(const WrittenLines& lines, const OffsetScale& scale);
 

@@ -165,6 +165,25 @@ IamLine parse_iam_row(std::string_view row, const Alphabet& alphabet, std::strin
   return {std::string(id), std::move(line)};
 }
 
+HandwritingCorpus read_iam_table(const fs::path& file, task::Split split,
+                                 const OffsetScale& scale) {
+  HandwritingCorpus corpus{{.name = "handwriting", .origin = ""}, Alphabet::of_letters()};
+  AllLines all = read_table(file, corpus.alphabet);
+  WrittenLines lines;
+  for (IamLine& line : all.lines) lines.push_back(std::move(line.line));
+  const std::int64_t unfit = leave_out(lines, scale);
+  check(!lines.empty(), ErrorKind::kBadInput,
+        "[handwriting] {}: expected lines of {} points or more, got none", all.origin,
+        kFewestPoints);
+  if (unfit > 0) {
+    corpus.left_out.push_back(
+        {unfit, fmt::format("have fewer than {} points or a jump", kFewestPoints), "lines"});
+  }
+  corpus.origin = all.origin;
+  corpus.put(split, std::move(lines));
+  return corpus;
+}
+
 HandwritingCorpus read_iam(const fs::path& folder) {
   HandwritingCorpus corpus{{.name = "handwriting", .origin = ""}, Alphabet::of_letters()};
   AllLines all = read_all(folder, corpus.alphabet);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "models/handwriting/iam_release.h"
+#include "models/handwriting/scale.h"
 
 namespace keel::models {
 
@@ -29,6 +30,9 @@ namespace keel::models {
 // Throws Error{kIo} if the files are missing, and Error{kBadInput} that names file, line, what was
 // expected and what was found.
 HandwritingCorpus read_iam(const std::filesystem::path& folder);
+// All lines of a table as the one split `split`, which is evaluated; `scale` is that of training.
+HandwritingCorpus read_iam_table(const std::filesystem::path& file, task::Split split,
+                                 const OffsetScale& scale);
 
 // One row of the table. `place` begins the messages.
 IamLine parse_iam_row(std::string_view row, const Alphabet& alphabet, std::string_view place);

@@ -116,10 +116,11 @@ std::shared_ptr<const HandwritingNetwork> Handwriting::restored(const task::Asse
 
 task::Prepared Handwriting::prepare(const task::DataRequest& request,
                                     const task::Assets* known) const {
-  HandwritingCorpus corpus = read_handwriting(request);
-  const auto network =
-      known ? restored(*known)
-            : std::make_shared<const HandwritingNetwork>(options_, HandwritingFacts::of(corpus));
+  std::shared_ptr<const HandwritingNetwork> network = known ? restored(*known) : nullptr;
+  HandwritingCorpus corpus = read_handwriting(request, network ? &network->facts() : nullptr);
+  if (!network) {
+    network = std::make_shared<const HandwritingNetwork>(options_, HandwritingFacts::of(corpus));
+  }
   const std::string& alphabet = network->facts().alphabet.text();
   check(alphabet == corpus.alphabet.text(), ErrorKind::kBadInput,
         "[handwriting] {}: expected data of the alphabet '{}', got '{}'", corpus.origin, alphabet,

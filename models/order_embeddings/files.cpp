@@ -82,11 +82,12 @@ struct CaptionFolder {
   std::string prefix;
 };
 
-std::optional<CaptionFolder> find_captions(const fs::path& folder) {
+std::optional<CaptionFolder> find_captions(const fs::path& folder, std::string_view part) {
   for (const std::string_view place : kPlaces) {
     for (const std::string_view prefix : kPrefixes) {
       const CaptionFolder found{folder / place, std::string(prefix)};
-      if (io::find_packed(found.place / (found.prefix + "train_caps.txt"))) return found;
+      const std::string name = fmt::format("{}{}_caps.txt", found.prefix, part);
+      if (io::find_packed(found.place / name)) return found;
     }
   }
   return std::nullopt;
@@ -105,14 +106,31 @@ void expect_lines(const DescribedImages& images, const fs::path& path) {
         at_end, count, lines / kCaptionsAnImage);
 }
 
+// A file of captions, with the features in the files that begin with `features`.
+DescribedImages read_described(const fs::path& path, const fs::path& features, bool lower_case) {
+  DescribedImages images;
+  images.captions = read_caption_lines(path, lower_case);
+  images.features = features_beside(features);
+  expect_lines(images, path);
+  return images;
+}
+
 DescribedImages read_split(const CaptionFolder& from, std::string_view split, bool lower_case) {
   const std::string name = fmt::format("{}{}_caps.txt", from.prefix, split);
   const fs::path path = io::require_packed(kTask, from.place, name);
-  DescribedImages images;
-  images.captions = read_caption_lines(path, lower_case);
-  images.features = features_beside(from.place / fmt::format("{}{}_ims", from.prefix, split));
-  expect_lines(images, path);
-  return images;
+  return read_described(path, from.place / fmt::format("{}{}_ims", from.prefix, split), lower_case);
+}
+
+// A file's name without .gz or .xz, and without `ending`. Throws Error{kIo} where it does not end
+// so.
+std::string stem_of_file(const fs::path& file, std::string_view ending) {
+  const bool is_packed = file.extension() == ".gz" || file.extension() == ".xz";
+  std::string name = is_packed ? file.stem() : file.filename();
+  check(name.ends_with(ending), ErrorKind::kIo,
+        "[order_embeddings] {}: expected a folder, or a file *{}, plain, .gz or .xz", file.string(),
+        ending);
+  name.resize(name.size() - ending.size());
+  return name;
 }
 
 CaptionCorpus read_with_features(const CaptionFolder& from, bool lower_case) {
@@ -150,14 +168,14 @@ std::vector<std::string> read_references(const fs::path& place, std::string_view
   return captions;
 }
 
-fs::path find_references(const fs::path& folder) {
+fs::path find_references(const fs::path& folder, const std::string& stem) {
   for (const std::string_view place : kPlaces) {
-    if (io::find_packed(folder / place / "coco_dev_reference0")) return folder / place;
+    if (io::find_packed(folder / place / (stem + "0"))) return folder / place;
   }
   fail(ErrorKind::kIo,
-       "[order_embeddings] {}: expected coco_dev_reference0 to 4, plain, .gz or .xz, there or in "
-       "its folder captions or coco, got none of them{}",
-       folder.string(), io::near_misses(folder, {"reference", "cap"}));
+       "[order_embeddings] {}: expected {}0 to 4, plain, .gz or .xz, there or in its folder "
+       "captions or coco, got none of them{}",
+       folder.string(), stem, io::near_misses(folder, {"reference", "cap"}));
 }
 
 DescribedImages with_made_up_features(std::vector<std::string> captions) {
@@ -167,15 +185,17 @@ DescribedImages with_made_up_features(std::vector<std::string> captions) {
   return images;
 }
 
+constexpr const char* kMadeUpName = "captions with MADE-UP features";
+
 CaptionCorpus read_without_features(const fs::path& folder, bool lower_case) {
-  const fs::path place = find_references(folder);
+  const fs::path place = find_references(folder, "coco_dev_reference");
   std::vector<std::string> all = read_references(place, "coco_dev_reference", lower_case);
   const std::int64_t images = std::ssize(all) / kCaptionsAnImage, train = images * 4 / 5;
   check(train >= 1, ErrorKind::kBadInput,
         "[order_embeddings] {}: expected at least 2 images, got {}", place.string(), images);
   const auto cut = all.begin() + std::ptrdiff_t(train * kCaptionsAnImage);
   CaptionCorpus corpus;
-  corpus.name = "captions with MADE-UP features";
+  corpus.name = kMadeUpName;
   corpus.origin =
       fmt::format("{} (no pixels: features are made of words of the captions)", place.string());
   corpus.train = with_made_up_features({all.begin(), cut});
@@ -183,6 +203,40 @@ CaptionCorpus read_without_features(const fs::path& folder, bool lower_case) {
   corpus.test = [=] {
     return with_made_up_features(read_references(place, "coco_reference", lower_case));
   };
+  return corpus;
+}
+
+// One split ----------------------------------------------------------------------------------
+
+constexpr std::array<std::string_view, 3> kCaptionParts = {"train", "dev", "test"};
+
+std::string_view caption_part(task::Split split) { return kCaptionParts[std::size_t(split)]; }
+
+DescribedImages read_one_split(const fs::path& source, const CaptionFileOptions& options) {
+  const bool is_file = fs::is_regular_file(source);
+  if (options.made_up) {
+    const std::string stem = is_file ? stem_of_file(source, "0") : "coco_reference";
+    const fs::path place = is_file ? source.parent_path() : find_references(source, stem);
+    return with_made_up_features(read_references(place, stem, options.lower_case));
+  }
+  if (is_file) {
+    const fs::path features = source.parent_path() / (stem_of_file(source, "_caps.txt") + "_ims");
+    return read_described(source, features, options.lower_case);
+  }
+  const std::string_view part = caption_part(*options.only);
+  const std::optional<CaptionFolder> found = find_captions(source, part);
+  check(found.has_value(), ErrorKind::kIo,
+        "[order_embeddings] {}: expected {}_caps.txt, plain, .gz or .xz, there or in its folder "
+        "captions or coco, got none of them{}",
+        source.string(), part, io::near_misses(source, {"cap", "_ims"}));
+  return read_split(*found, part, options.lower_case);
+}
+
+CaptionCorpus one_split(const fs::path& source, const CaptionFileOptions& options) {
+  CaptionCorpus corpus;
+  corpus.name = options.made_up ? kMadeUpName : "captions";
+  corpus.origin = source.string();
+  corpus.put(*options.only, read_one_split(source, options));
   return corpus;
 }
 
@@ -199,8 +253,11 @@ Tensor read_features(const fs::path& file) {
 }
 
 CaptionCorpus read_captions(const fs::path& folder, const CaptionFileOptions& options) {
+  // The files of made-up training and validation are cut out of the same ones.
+  const bool is_cut = options.made_up && options.only != task::Split::kTest;
+  if (options.only && (!is_cut || fs::is_regular_file(folder))) return one_split(folder, options);
   if (options.made_up) return read_without_features(folder, options.lower_case);
-  const std::optional<CaptionFolder> found = find_captions(folder);
+  const std::optional<CaptionFolder> found = find_captions(folder, "train");
   check(found.has_value(), ErrorKind::kIo,
         "[order_embeddings] {}: expected train_caps.txt, plain, .gz or .xz, there or in its folder "
         "captions or coco, got none of them (model.features=made_up takes captions without "

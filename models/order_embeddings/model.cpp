@@ -62,6 +62,7 @@ Value count_images(Graph& g, Value numbers, DType dtype) {
 }
 
 void cut_validation(CaptionCorpus& corpus, std::int64_t images) {
+  if (corpus.only) return;  // it is evaluated, and not by a training
   const std::int64_t all = corpus.valid.images();
   keep_first_images(corpus.valid, images);
   if (corpus.valid.images() == all) return;
@@ -141,6 +142,18 @@ std::unique_ptr<task::Decoder> OrderEmbeddingsNetwork::decoder(std::span<const s
   return std::make_unique<ImageRanker>(lines, vocabulary_, std::move(features), retrieval_error());
 }
 
+task::WordCount OrderEmbeddingsNetwork::word_count(std::span<const std::string> lines) const {
+  task::WordCount count;
+  for (const std::string& line : lines) {
+    std::vector<std::int32_t> numbers;
+    for (const std::string_view word : text::words_of(line)) {
+      numbers.push_back(vocabulary_.id(word));
+    }
+    count.add(numbers, text::Vocabulary::kUnk);
+  }
+  return count;
+}
+
 std::shared_ptr<const OrderEmbeddingsNetwork> OrderEmbeddings::restored(
     const task::Assets& assets) const {
   const std::string& width = task::find_asset(assets, "feature_width");
@@ -156,7 +169,8 @@ std::shared_ptr<const OrderEmbeddingsNetwork> OrderEmbeddings::restored(
 
 CaptionCorpus OrderEmbeddings::read(const task::DataRequest& request) const {
   const CaptionFileOptions files{.lower_case = options_.lower_case,
-                                 .made_up = options_.features == CaptionFeatures::kMadeUp};
+                                 .made_up = options_.features == CaptionFeatures::kMadeUp,
+                                 .only = request.only};
   CaptionCorpus corpus =
       request.source == "builtin" ? make_shapes() : read_captions(request.source, files);
   const std::int64_t train = corpus.train.images();

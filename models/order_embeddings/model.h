@@ -95,6 +95,7 @@ class OrderEmbeddingsNetwork final : public task::NetworkOf<OrderEmbeddingsOptio
   task::Answers answers() const override { return task::Answers::kAllLines; }
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
                                          std::int64_t first) const override;
+  task::WordCount word_count(std::span<const std::string> lines) const override;
 
  private:
   Value embed_captions(nn::Net& net, const task::Inputs& in) const;

@@ -27,8 +27,9 @@ std::int64_t keep_first_sentences(std::vector<Passage>& passages, std::int64_t c
 }  // namespace
 
 OrderedText read_thoughts(const task::DataRequest& request, bool lower_case) {
-  OrderedText text =
-      request.source == "builtin" ? make_stories() : read_ordered_text(request.source, lower_case);
+  OrderedText text = request.source == "builtin"
+                         ? make_stories()
+                         : read_ordered_text(request.source, lower_case, request.only);
   if (request.train_rows == 0) return text;
   const std::int64_t beyond = keep_first_sentences(text.train, request.train_rows);
   if (beyond > 0) {

@@ -1,6 +1,7 @@
 #include "models/skip_thoughts/files.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -109,28 +110,37 @@ void share_out(const Passage& book, OrderedText& text, std::vector<Passage>& tes
   test.push_back({{valid_end, book.sentences.end()}});
 }
 
-OrderedText read_archive(const fs::path& path, bool lower_case) {
+struct Books {
+  std::vector<Passage> texts;
+  std::string note;  // what the archive holds besides them
+};
+
+Books read_books(const fs::path& path, bool lower_case) {
   const std::string archive = io::read_file(path, kMaxArchiveBytes);
-  OrderedText text;
-  auto test = std::make_shared<std::vector<Passage>>();
-  std::int64_t books = 0;
+  Books books;
   io::TarFiles tar = io::read_tar(archive, path.string());
   for (const io::TarEntry& entry : tar.files) {
     if (io::lower_ending(entry.name) != ".txt") {
       tar.left_out.add_ending(entry.name);
       continue;
     }
-    share_out(
-        read_book(entry.content, fmt::format("{}: {}", path.string(), entry.name), lower_case),
-        text, *test);
-    ++books;
+    books.texts.push_back(
+        read_book(entry.content, fmt::format("{}: {}", path.string(), entry.name), lower_case));
   }
-  check(books > 0, ErrorKind::kBadInput,
-        "[skip_thoughts] {}: expected books, files *.txt, got none{}", path.string(),
-        tar.left_out.note());
+  books.note = tar.left_out.note();
+  check(!books.texts.empty(), ErrorKind::kBadInput,
+        "[skip_thoughts] {}: expected books, files *.txt, got none{}", path.string(), books.note);
+  return books;
+}
+
+OrderedText read_archive(const fs::path& path, bool lower_case) {
+  OrderedText text;
+  auto test = std::make_shared<std::vector<Passage>>();
+  const Books books = read_books(path, lower_case);
+  for (const Passage& book : books.texts) share_out(book, text, *test);
   text.name = "books";
-  text.origin =
-      fmt::format("{} ({} books, each cut by place{})", path.string(), books, tar.left_out.note());
+  text.origin = fmt::format("{} ({} books, each cut by place{})", path.string(),
+                            books.texts.size(), books.note);
   text.train = expect_neighbours(std::move(text.train), path.string());
   text.valid = expect_neighbours(std::move(text.valid), path.string() + ", validation");
   *test = expect_neighbours(std::move(*test), path.string() + ", test");
@@ -138,9 +148,36 @@ OrderedText read_archive(const fs::path& path, bool lower_case) {
   return text;
 }
 
+constexpr std::array<const char*, 3> kTextParts = {"train.txt", "valid.txt", "test.txt"};
+
+// The one split that is evaluated, if it is a file or has one.
+std::optional<OrderedText> read_one_split(const fs::path& source, bool lower_case,
+                                          task::Split split) {
+  const std::optional<fs::path> path =
+      fs::is_regular_file(source) ? source
+                                  : io::find_packed(source / kTextParts[std::size_t(split)]);
+  if (!path) return std::nullopt;
+  const bool is_books = is_archive(*path);
+  OrderedText text;
+  text.name = is_books ? "books" : "text";
+  text.origin = path->string();
+  if (is_books) {
+    Books books = read_books(*path, lower_case);
+    text.origin += books.note;
+    text.put(split, expect_neighbours(std::move(books.texts), path->string()));
+  } else {
+    text.put(split, read_lines(*path, lower_case));
+  }
+  return text;
+}
+
 }  // namespace
 
-OrderedText read_ordered_text(const fs::path& folder, bool lower_case) {
+OrderedText read_ordered_text(const fs::path& folder, bool lower_case,
+                              std::optional<task::Split> only) {
+  if (only) {
+    if (auto text = read_one_split(folder, lower_case, *only)) return std::move(*text);
+  }
   if (io::find_packed(folder / "train.txt")) return read_parts(folder, lower_case);
   for (const fs::path& place : {folder, folder / "lm"}) {
     if (const std::optional<fs::path> archive = find_archive(place)) {

@@ -20,6 +20,10 @@ namespace keel::models {
 // With lower_case everything becomes lower case. Throws Error{kIo} that says what was looked for,
 // and Error{kBadInput} with file and line for wrong contents: invalid UTF-8, an archive that is
 // damaged or has no text, a part without three sentences in a row.
-OrderedText read_ordered_text(const std::filesystem::path& folder, bool lower_case);
+//
+// Of `only` one split its file is enough, and a file in place of a folder, of either form, is that
+// split, whole.
+OrderedText read_ordered_text(const std::filesystem::path& folder, bool lower_case,
+                              std::optional<task::Split> only = std::nullopt);
 
 }  // namespace keel::models

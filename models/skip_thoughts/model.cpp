@@ -110,6 +110,19 @@ std::unique_ptr<task::Decoder> SkipThoughtsNetwork::decoder(std::span<const std:
   return std::make_unique<VectorDecoder>(std::move(sentences));
 }
 
+// Words that have vectors of their own are known.
+task::WordCount SkipThoughtsNetwork::word_count(std::span<const std::string> lines) const {
+  task::WordCount count;
+  if (!options_.vectors.empty()) return count;
+  for (const std::string& line : lines) {
+    std::vector<std::int32_t> numbers =
+        dictionary_.encode(options_.lower_case ? text::lower_case_unicode(line) : line);
+    numbers.pop_back();  // the end
+    count.add(numbers, Dictionary::kUnk);
+  }
+  return count;
+}
+
 std::shared_ptr<const SkipThoughtsNetwork> SkipThoughts::restored(
     const task::Assets& assets) const {
   return std::make_shared<const SkipThoughtsNetwork>(

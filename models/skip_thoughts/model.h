@@ -74,6 +74,7 @@ class SkipThoughtsNetwork final : public task::NetworkOf<SkipThoughtsOptions> {
   task::Answers answers() const override { return task::Answers::kAllLines; }
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
                                          std::int64_t first) const override;
+  task::WordCount word_count(std::span<const std::string> lines) const override;
 
  private:
   nn::Embedding words(nn::Net& net) const;

@@ -49,10 +49,15 @@ std::vector<std::string> strings(const std::vector<std::string_view>& views) {
   return {views.begin(), views.end()};
 }
 
-fs::path rt_folder(const fs::path& folder) {
+std::optional<fs::path> find_rt(const fs::path& folder) {
   for (const fs::path& place : {folder, folder / "sentences"}) {
     if (io::find_packed(place / "rt-polarity.pos")) return place;
   }
+  return std::nullopt;
+}
+
+fs::path rt_folder(const fs::path& folder) {
+  if (const auto place = find_rt(folder)) return *place;
   fail(ErrorKind::kIo,
        "[text_classifier] {}: expected rt-polarity.pos and rt-polarity.neg, plain, "
        ".gz or .xz, there or in its folder sentences, got neither{}",
@@ -111,15 +116,38 @@ constexpr std::array<Layout, 6> kLayouts = {{{"", "", ".txt", Form::kTrees},
                                              {"", "stsa.fine.", "", Form::kLines},
                                              {"sentences", "stsa.fine.", "", Form::kLines}}};
 
-const Layout& find_layout(const fs::path& folder) {
+constexpr std::array<std::string_view, 3> kSstParts = {"train", "dev", "test"};
+
+std::string_view sst_part(task::Split split) { return kSstParts[static_cast<std::size_t>(split)]; }
+
+// Null where no layout has that part.
+const Layout* layout_in(const fs::path& folder, std::string_view part) {
   for (const Layout& layout : kLayouts) {
-    if (io::find_packed(folder / layout.folder / layout.file("train"))) return layout;
+    if (io::find_packed(folder / layout.folder / layout.file(part))) return &layout;
   }
+  return nullptr;
+}
+
+const Layout& find_layout(const fs::path& folder, std::string_view part) {
+  if (const Layout* layout = layout_in(folder, part)) return *layout;
   fail(ErrorKind::kIo,
-       "[text_classifier] {}: expected the trees of SST in train.txt (there or in "
-       "sst-trees, trees or sentences/sst-trees), or stsa.fine.train (there or in sentences), "
+       "[text_classifier] {}: expected the trees of SST in {}.txt (there or in "
+       "sst-trees, trees or sentences/sst-trees), or stsa.fine.{} (there or in sentences), "
        "plain, .gz or .xz, got none of them{}",
-       folder.string(), own_files_hint(folder));
+       folder.string(), part, part, own_files_hint(folder));
+}
+
+// The form of a file, by its beginning.
+Form form_of(const fs::path& file) {
+  std::byte first;
+  io::PackedFile(file, kMaxBytes).read({&first, 1});
+  return char(first) == '(' ? Form::kTrees : Form::kLines;
+}
+
+bool ends_as_own(const fs::path& file) {
+  const bool is_packed = file.extension() == ".gz" || file.extension() == ".xz";
+  const fs::path ending = is_packed ? file.stem().extension() : file.extension();
+  return ending == ".tsv" || ending == ".csv" || ending == ".jsonl";
 }
 
 // "LABEL word word ..."
@@ -177,15 +205,40 @@ Corpus read_rt(const fs::path& folder, std::uint64_t seed, bool lower_case) {
   return corpus;
 }
 
-Corpus read_sst5(const fs::path& folder, bool lower_case) {
-  const Layout& layout = find_layout(folder);
-  const fs::path place = layout.folder.empty() ? folder : folder / layout.folder;
-  const fs::path train = find_beside(place, layout.file("train")),
-                 valid = find_beside(place, layout.file("dev")),
-                 test = find_beside(place, layout.file("test"));
+bool is_sst5(const fs::path& source, task::Split split) {
+  if (fs::is_regular_file(source)) return !ends_as_own(source);
+  const Layout* layout = layout_in(source, sst_part(split));
+  if (layout == nullptr || layout->form == Form::kLines) return layout != nullptr;
+  const fs::path file = source / layout->folder / layout->file(sst_part(split));
+  try {
+    return form_of(*io::find_packed(file)) == Form::kTrees;
+  } catch (const Error&) {
+    return false;  // the reader says what is wrong with it
+  }
+}
+
+bool has_rt(const fs::path& folder) { return find_rt(folder).has_value(); }
+
+Corpus read_sst5(const fs::path& folder, bool lower_case, std::optional<task::Split> only) {
   Corpus corpus;
   corpus.name = "SST5";
   corpus.labels = task::numbered_classes(kSstClasses);
+  if (only && fs::is_regular_file(folder)) {
+    corpus.origin = folder.string();
+    corpus.put(*only, read_part(folder, form_of(folder), lower_case));
+    return corpus;
+  }
+  const Layout& layout = find_layout(folder, sst_part(only.value_or(task::Split::kTrain)));
+  const fs::path place = layout.folder.empty() ? folder : folder / layout.folder;
+  if (only) {
+    const fs::path path = find_beside(place, layout.file(sst_part(*only)));
+    corpus.origin = path.string();
+    corpus.put(*only, read_part(path, form_of(path), lower_case));
+    return corpus;
+  }
+  const fs::path train = find_beside(place, layout.file("train")),
+                 valid = find_beside(place, layout.file("dev")),
+                 test = find_beside(place, layout.file("test"));
   corpus.origin =
       fmt::format("{} ({}, {})", place.string(),
                   layout.form == Form::kTrees ? "trees" : "labelled lines", packing(train));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "models/text_classifier/corpus.h"
 
@@ -22,6 +23,12 @@ Corpus read_rt(const std::filesystem::path& folder, std::uint64_t seed, bool low
 // whole sentences with the label 0 to 4 of the root. It looks first for trees in train.txt, dev.txt
 // and test.txt (in the folder, or in its sst-trees, trees or sentences/sst-trees), then for lines
 // of label and words in stsa.fine.train, .dev and .test (in the folder or in its sentences).
-Corpus read_sst5(const std::filesystem::path& folder, bool lower_case);
+// Of `only` one split its file is enough, and a file in place of a folder is that split, whole.
+Corpus read_sst5(const std::filesystem::path& folder, bool lower_case,
+                 std::optional<task::Split> only = std::nullopt);
+// Whether the folder has the files of RT.
+bool has_rt(const std::filesystem::path& folder);
+// Whether the split's file in a folder, or the file, has SST5's form rather than labelled_text.h's.
+bool is_sst5(const std::filesystem::path& source, task::Split split);
 
 }  // namespace keel::models

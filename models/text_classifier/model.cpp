@@ -119,15 +119,25 @@ task::Outputs TextClassifierNetwork::build(nn::Net& net, const task::Inputs& in)
   return outputs;
 }
 
+std::vector<std::int32_t> TextClassifierNetwork::numbers_of_line(const std::string& line) const {
+  const std::string cased = options_.lower_case ? text::lower_case(line) : line;
+  std::vector<std::string> words;
+  for (const std::string_view word : text::words_of(cased)) words.emplace_back(word);
+  return numbers(words);
+}
+
+task::WordCount TextClassifierNetwork::word_count(std::span<const std::string> lines) const {
+  task::WordCount count;
+  for (const std::string& line : lines) {
+    count.add(numbers_of_line(line), text::Vocabulary::kUnk);
+  }
+  return count;
+}
+
 std::unique_ptr<task::Decoder> TextClassifierNetwork::decoder(std::span<const std::string> lines,
                                                               std::int64_t) const {
   auto rows = std::make_shared<data::TextRows>(data::SplitNotes{"lines"});
-  for (const std::string& line : lines) {
-    const std::string cased = options_.lower_case ? text::lower_case(line) : line;
-    std::vector<std::string> words;
-    for (const std::string_view word : text::words_of(cased)) words.emplace_back(word);
-    rows->add(numbers(words), 0);
-  }
+  for (const std::string& line : lines) rows->add(numbers_of_line(line), 0);
   constexpr std::int64_t kTokens = 4096;
   const std::int64_t count = rows->size();
   return std::make_unique<ClassDecoder>(UnlabelledRows{std::move(rows), count, kTokens}, labels_);
@@ -135,6 +145,17 @@ std::unique_ptr<task::Decoder> TextClassifierNetwork::decoder(std::span<const st
 
 std::vector<task::MetricInfo> TextClassifier::metrics() const {
   return {{.name = "accuracy", .unit = "%", .higher_is_better = true, .of = task::percent_without}};
+}
+
+std::vector<task::OptionValues> TextClassifier::data_forms(const std::string& folder) const {
+  std::vector<std::string> forms{"files", "rt", "sst5"};
+  std::ranges::stable_partition(forms, [&](const std::string& form) {
+    if (form == "rt") return has_rt(folder);
+    return is_sst5(folder, task::Split::kTrain) == (form == "sst5");
+  });
+  std::vector<task::OptionValues> values;
+  for (const std::string& form : forms) values.push_back({{"task", form}});
+  return values;
 }
 
 std::shared_ptr<const TextClassifierNetwork> TextClassifier::restored(
@@ -152,12 +173,17 @@ Corpus TextClassifier::read(const task::DataRequest& request,
                             const std::vector<std::string>& labels) const {
   const bool sst5 = options_.task == "sst5";
   if (request.source == "builtin") return make_polar(sst5 ? 5 : 2);
-  if (options_.task == "files") {
-    return read_own_files(
-        request.source,
-        {.seed = request.seed, .lower_case = options_.lower_case, .labels = labels});
+  // A split that is evaluated may be in files of one's own, with the numbers of RT's or SST5's
+  // classes for labels.
+  const bool evaluates_own = request.only && has_own_file(request.source, *request.only) &&
+                             !(sst5 && is_sst5(request.source, *request.only));
+  if (options_.task == "files" || evaluates_own) {
+    return read_own_files(request.source, {.seed = request.seed,
+                                           .lower_case = options_.lower_case,
+                                           .labels = labels,
+                                           .only = request.only});
   }
-  return sst5 ? read_sst5(request.source, options_.lower_case)
+  return sst5 ? read_sst5(request.source, options_.lower_case, request.only)
               : read_rt(request.source, request.seed, options_.lower_case);
 }
 

@@ -80,8 +80,10 @@ class TextClassifierNetwork final : public task::NetworkOf<TextClassifierOptions
   task::Answers answers() const override { return task::Answers::kPortions; }
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
                                          std::int64_t first) const override;
+  task::WordCount word_count(std::span<const std::string> lines) const override;
 
  private:
+  std::vector<std::int32_t> numbers_of_line(const std::string& line) const;
   nn::TransformerOptions transformer() const;
   Value embed(nn::Net& net, Value tokens) const;
 
@@ -98,9 +100,7 @@ class TextClassifier final : public task::TaskWithOptions<TextClassifierOptions>
   }
   std::string_view batch_unit() const override { return "tokens"; }
   std::vector<task::MetricInfo> metrics() const override;
-  std::vector<task::OptionValues> data_forms(const std::string&) const override {
-    return {{{"task", "files"}}, {{"task", "rt"}}, {{"task", "sst5"}}};
-  }
+  std::vector<task::OptionValues> data_forms(const std::string& folder) const override;
   // Throws as files.h and own_files.h say, and Error{kBadInput} for data with other classes than
   // the known ones.
   task::Prepared prepare(const task::DataRequest& request,

@@ -44,13 +44,21 @@ std::optional<fs::path> find_split(const fs::path& folder,
   return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
-fs::path find_training(const fs::path& folder) {
-  if (std::error_code ignored; fs::is_regular_file(folder, ignored)) return folder;
-  const std::optional<fs::path> train = find_split(folder, {"train"});
+// The file of a split; a file in place of a folder is that of any.
+std::optional<fs::path> file_of_split(const fs::path& source, task::Split split) {
+  if (std::error_code ignored; fs::is_regular_file(source, ignored)) return source;
+  if (split == task::Split::kTrain) return find_split(source, {"train"});
+  return split == task::Split::kTest ? find_split(source, {"test"})
+                                     : find_split(source, {"valid", "val", "dev"});
+}
+
+fs::path find_training(const fs::path& folder, const OwnFilesOptions& options) {
+  const std::optional<fs::path> train = file_of_split(folder, task::Split::kTrain);
+  const bool tests = options.only == task::Split::kTest;
   check(train.has_value(), ErrorKind::kIo,
-        "[text_classifier] {}: expected train.txt, train.tsv, train.csv or train.jsonl, plain, .gz "
-        "or .xz, got none of them{}",
-        folder.string(),
+        "[text_classifier] {}: expected {}train.txt, train.tsv, train.csv or train.jsonl, plain, "
+        ".gz or .xz, got none of them{}",
+        folder.string(), tests ? "test.txt, test.tsv, test.csv or test.jsonl, or " : "",
         io::near_misses(folder, {"train", ".txt", ".tsv", ".csv", ".json"},
                         "none is called train and ends so"));
   return *train;
@@ -114,6 +122,7 @@ class Numbering {
 // What is held out of the training rows for splits that have no file.
 struct HeldOut {
   Texts valid, test;
+  std::array<std::vector<std::int64_t>, 3> numbers;  // of each split's rows in the file
 };
 
 // Takes a tenth of the rows out for either split that needs it, drawn by the seed; whether the
@@ -127,18 +136,33 @@ HeldOut hold_out(Texts& rows, const fs::path& file, std::uint64_t seed, bool val
   const std::vector<std::int64_t> order = data::permutation(n, Philox(seed, kHeldOutStream));
   HeldOut held;
   Texts kept;
-  std::vector<Texts*> parts(rows.size(), &kept);
+  const std::array<Texts*, 3> texts{&kept, &held.valid, &held.test};
+  std::vector<std::size_t> parts(rows.size(), 0);
   for (std::int64_t i = 0; i < 2 * tenth; ++i) {
-    Texts*& part = parts[std::size_t(order[std::size_t(i)])];
-    if (i < tenth ? valid : test) part = i < tenth ? &held.valid : &held.test;
+    if (i < tenth ? valid : test) parts[std::size_t(order[std::size_t(i)])] = i < tenth ? 1 : 2;
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) parts[i]->push_back(std::move(rows[i]));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    texts[parts[i]]->push_back(std::move(rows[i]));
+    held.numbers[parts[i]].push_back(std::int64_t(i));
+  }
   rows = std::move(kept);
   return held;
 }
 
 std::string source_of(const fs::path& path, bool was_windows_1252 = false) {
   return path.string() + (was_windows_1252 ? " (Windows-1252)" : "");
+}
+
+// The split that is evaluated, all of its file.
+Corpus read_one_split(const fs::path& path, const OwnFilesOptions& options) {
+  LabelledFile read = read_labelled(path);
+  Corpus corpus;
+  corpus.origin = path.string();
+  corpus.labels = options.labels.empty() ? labels_in(read.rows) : options.labels;
+  corpus.files.fill(source_of(path, read.was_windows_1252));
+  const Numbering numbered(corpus.labels, options.lower_case);
+  corpus.put(*options.only, numbered(std::move(read.rows), path.string()));
+  return corpus;
 }
 
 }  // namespace
@@ -149,8 +173,16 @@ std::string shown_labels(std::span<const std::string> labels) {
   return most == labels.size() ? first : fmt::format("{} and {} more", first, labels.size() - most);
 }
 
+bool has_own_file(const fs::path& source, task::Split split) {
+  return file_of_split(source, split).has_value();
+}
+
 Corpus read_own_files(const fs::path& folder, const OwnFilesOptions& options) {
-  const fs::path train = find_training(folder);
+  if (options.only) {
+    const auto path = file_of_split(folder, *options.only);
+    if (path) return read_one_split(*path, options);
+  }
+  const fs::path train = find_training(folder, options);
   const auto valid = find_split(folder, {"valid", "val", "dev"}),
              test = find_split(folder, {"test"});
   LabelledFile read = read_labelled(train);
@@ -159,6 +191,7 @@ Corpus read_own_files(const fs::path& folder, const OwnFilesOptions& options) {
   corpus.labels = options.labels.empty() ? labels_in(read.rows) : options.labels;
   const Numbering numbered(corpus.labels, options.lower_case);
   HeldOut held = hold_out(read.rows, train, options.seed, !valid, !test);
+  corpus.numbers = std::move(held.numbers);
   corpus.files.fill(
       fmt::format("a tenth of {}, drawn by data.seed={}", train.string(), options.seed));
   corpus.files[0] = source_of(train, read.was_windows_1252);
@@ -168,6 +201,7 @@ Corpus read_own_files(const fs::path& folder, const OwnFilesOptions& options) {
   if (valid) {
     LabelledFile file = read_labelled(*valid);
     corpus.files[1] = source_of(*valid, file.was_windows_1252);
+    corpus.numbers[1].clear();
     corpus.valid = numbered(std::move(file.rows), valid->string());
   }
   if (test) {

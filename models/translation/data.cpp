@@ -124,6 +124,7 @@ TranslationSubwords TranslationSubwords::parse(const Texts& texts) {
 TranslationData TranslationData::load(const TranslationOptions& options,
                                       TranslationSubwords subwords) {
   ParallelCorpus corpus = load_parallel(options);
+  if (corpus.only) return {std::move(corpus), std::move(subwords)};  // nothing is trained
   if (options.source != "builtin") choose_by_words(corpus, options);
   keep_first_pairs(corpus, options.train_rows);
   if (!subwords.source) subwords = learn_subwords(corpus.train, options);

@@ -51,7 +51,11 @@ class SplitFiles {
         raw_(layout.raw && !options.tokenized),
         lower_case_(options.lower_case),
         sides_(sides_of(layout, options.languages)),
-        place_(find_folder(folder, layout, sources(task::Split::kTrain))) {
+        stem_(options.only && fs::is_regular_file(folder) ? stem_of(folder) : ""),
+        place_(stem_.empty() ? find_folder(folder, layout,
+                                           sources(options.only.value_or(task::Split::kTrain)))
+                             : folder.parent_path()) {
+    if (options.only) return;
     // A test set is not read before it is asked for, but that it is missing should not be found
     // after hours of training.
     for (const CorpusSide& side : {sides_.first, sides_.second}) {
@@ -70,11 +74,16 @@ class SplitFiles {
   bool is_raw() const { return raw_; }
   // The name of the split's files.
   std::string name(task::Split split) const {
+    if (!stem_.empty()) return stem_;
     const std::vector<std::string> names = names_in(alternatives(split));
     for (const std::string& name : names) {
       if (io::find_packed(place_ / file_name(layout_, name, sides_.first.name))) return name;
     }
     return names.front();
+  }
+  std::string sources_text(task::Split split) const {
+    return fmt::format("{} and {}", path(split, sides_.first).string(),
+                       path(split, sides_.second).filename().string());
   }
   SentencePairs read(task::Split split) const {
     const fs::path source = path(split, sides_.first), target = path(split, sides_.second);
@@ -97,6 +106,24 @@ class SplitFiles {
     for (std::string& file : files) file = file_name(layout_, file, sides_.first.name);
     return files;
   }
+  // What stands for the split in the name of one side's file, as "test" in test.de.
+  std::string stem_of(const fs::path& file) const {
+    const bool is_packed = file.extension() == ".gz" || file.extension() == ".xz";
+    const std::string name = is_packed ? file.stem() : file.filename();
+    for (const CorpusSide& side : {sides_.first, sides_.second}) {
+      const std::string around = file_name(layout_, "\n", side.name);
+      const std::string before = around.substr(0, around.find('\n')),
+                        after = around.substr(before.size() + 1);
+      const bool fits = name.size() > before.size() + after.size() && name.starts_with(before) &&
+                        name.ends_with(after);
+      if (fits) return name.substr(before.size(), name.size() - before.size() - after.size());
+    }
+    fail(ErrorKind::kIo,
+         "[translation] {}: expected a folder, or one side of a test set, {} with {} beside it, "
+         "plain, .gz or .xz",
+         file.string(), file_name(layout_, "NAME", sides_.first.name),
+         file_name(layout_, "NAME", sides_.second.name));
+  }
   fs::path path(task::Split split, const CorpusSide& side) const {
     return find_file(place_, file_name(layout_, name(split), side.name));
   }
@@ -104,22 +131,28 @@ class SplitFiles {
   const CorpusLayout& layout_;
   bool raw_, lower_case_;
   std::pair<CorpusSide, CorpusSide> sides_;
+  std::string stem_;  // of a file that is evaluated; empty: the splits' own names
   fs::path place_;
 };
 
 ParallelCorpus read_files(const fs::path& folder, const CorpusLayout& layout,
                           const CorpusOptions& options) {
   const SplitFiles files(folder, layout, options);
-  const bool whole = files.name(task::Split::kTrain) != kSample;
   ParallelCorpus corpus;
   corpus.name = options.languages;
+  if (files.is_raw()) {
+    corpus.raw_targets = [files](task::Split split) { return files.raw_targets(split); };
+  }
+  if (options.only) {
+    corpus.origin = files.sources_text(*options.only);
+    corpus.put(*options.only, files.read(*options.only));
+    return corpus;
+  }
+  const bool whole = files.name(task::Split::kTrain) != kSample;
   corpus.origin = fmt::format("{}{}", files.place().string(), whole ? "" : " (a sample)");
   corpus.train = files.read(task::Split::kTrain);
   corpus.valid = files.read(task::Split::kValid);
   corpus.test = [files] { return files.read(task::Split::kTest); };
-  if (files.is_raw()) {
-    corpus.raw_targets = [files](task::Split split) { return files.raw_targets(split); };
-  }
   return corpus;
 }
 

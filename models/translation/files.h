@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,10 @@ namespace keel::models {
 struct CorpusOptions {
   // One of corpus_names(), and source and target language: "de-en".
   std::string corpus = "multi30k", languages = "de-en";
-  bool lower_case = true;  // for sets that are not in lower case already
-  bool tokenized = false;  // for "files": their lines are finished tokens
-  std::uint64_t seed = 0;  // for the split of tatoeba
+  bool lower_case = true;                          // for sets that are not in lower case already
+  bool tokenized = false;                          // for "files": their lines are finished tokens
+  std::uint64_t seed = 0;                          // for the split of tatoeba
+  std::optional<task::Split> only = std::nullopt;  // as task::DataRequest::only
 };
 
 // "files", "multi30k", "iwslt14", "iwslt15", "wmt", "tatoeba".
@@ -40,6 +42,8 @@ std::string languages_in(const std::filesystem::path& folder, const std::string&
 //             English sentences are shuffled with the seed, and all translations of one stay
 //             together; 1 in 50 is for validation and 1 in 50 for testing
 // Raw text is brought into NFC, tokenized as by Moses, escaped, and made lower case if asked for.
+// Of `only` one split its files are enough. A file in place of a folder is then a side of that
+// split, such as test.de with test.en beside it, or all of tatoeba's form.
 // Throws Error{kUsage} for a name or languages that the set does not have; Error{kIo} that says
 // which file was looked for and where, also for the test set, though it is read only later; and
 // Error{kBadInput} with file and line: sides of unequal length, bytes that are not UTF-8, a line

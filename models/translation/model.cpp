@@ -251,6 +251,18 @@ std::unique_ptr<task::Decoder> TranslationNetwork::decoder(std::span<const std::
   return std::make_unique<Translator>(std::move(task), search_options());
 }
 
+task::WordCount TranslationNetwork::word_count(std::span<const std::string> lines) const {
+  const LineForm form = form_ && !options_.tokenized ? *form_ : LineForm{};
+  const Preparation prepare(form.is_raw, form.lower_case, form.source);
+  task::WordCount count;
+  for (const std::string& line : lines) {
+    std::vector<std::int32_t> numbers = subwords_.source->encode(prepare(line), "standard input");
+    numbers.pop_back();  // the end
+    count.add(numbers, text::Dictionary::kUnk);
+  }
+  return count;
+}
+
 std::string TranslationNetwork::note_on_lines() const {
   if (form_ || options_.tokenized) return {};
   return "the checkpoint does not say how its training text was prepared: lines are taken as "
@@ -275,7 +287,8 @@ TranslationOptions Translation::data_options(const task::DataRequest& request) c
                      .languages = options_.languages,
                      .lower_case = options_.lower_case,
                      .tokenized = options_.tokenized,
-                     .seed = request.seed},
+                     .seed = request.seed,
+                     .only = request.only},
           .clean = counts_subwords ? by_length : in_words,
           .clean_subwords = counts_subwords ? std::optional(in_subwords) : std::nullopt,
           .subwords = {.merges = options_.merges, .min_count = options_.min_count},

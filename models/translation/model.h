@@ -198,6 +198,7 @@ class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions>
   task::Answers answers() const override { return task::Answers::kPortions; }
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
                                          std::int64_t first) const override;
+  task::WordCount word_count(std::span<const std::string> lines) const override;
   std::string note_on_lines() const override;
 
  private:

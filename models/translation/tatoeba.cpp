@@ -1,6 +1,7 @@
 #include "models/translation/tatoeba.h"
 
 #include <map>
+#include <numeric>
 
 #include "frontend/data/permutation.h"
 #include "frontend/text/lines.h"
@@ -49,15 +50,20 @@ struct Split {
 
 ParallelCorpus read_tatoeba(const fs::path& folder, const CorpusLayout& layout,
                             const CorpusOptions& options) {
-  const fs::path place = find_folder(folder, layout, {std::string(layout.pattern)});
-  const Groups groups = read_groups(find_file(place, std::string(layout.pattern)));
+  const bool is_whole = options.only && fs::is_regular_file(folder);
+  const fs::path place =
+      is_whole ? folder : find_folder(folder, layout, {std::string(layout.pattern)});
+  const Groups groups =
+      read_groups(is_whole ? folder : find_file(place, std::string(layout.pattern)));
   const bool english_first = sides_of(layout, options.languages).first.language == "en";
   const Preparation english(true, options.lower_case, "en"), german(true, options.lower_case, "de");
-  const std::int64_t n = std::ssize(groups), part = n / kTatoebaPart;
+  const std::int64_t n = std::ssize(groups), part = is_whole ? n : n / kTatoebaPart;
   check(part >= 1, ErrorKind::kBadInput, "[translation] {}: expected at least {} sentences, got {}",
         place.string(), kTatoebaPart, n);
   Split train, valid, test;
-  const std::vector<std::int64_t> order = data::permutation(n, Philox(options.seed, kTatoebaSplit));
+  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  if (!is_whole) order = data::permutation(n, Philox(options.seed, kTatoebaSplit));
   for (std::int64_t i = 0; i < n; ++i) {
     Split& split = i < part ? valid : i < 2 * part ? test : train;
     const auto& [said, translations] = groups[std::size_t(order[std::size_t(i)])];
@@ -71,6 +77,12 @@ ParallelCorpus read_tatoeba(const fs::path& folder, const CorpusLayout& layout,
   ParallelCorpus corpus;
   corpus.name = options.languages;
   corpus.origin = fmt::format("{} (split {})", place.string(), options.seed);
+  if (is_whole) {
+    corpus.origin = place.string();
+    corpus.put(*options.only, std::move(valid.pairs));
+    corpus.raw_targets = [raw = std::move(valid.raw_targets)](task::Split) { return raw; };
+    return corpus;
+  }
   corpus.train = std::move(train.pairs);
   corpus.valid = std::move(valid.pairs);
   corpus.raw_targets = [of_valid = std::move(valid.raw_targets),

@@ -28,8 +28,8 @@ std::string file_of(WordFiles form, std::string_view part) {
 }
 
 // The folder, or its folder lm if the files are there.
-fs::path place_of(const fs::path& folder, WordFiles form) {
-  const bool is_there = io::find_packed(folder / "lm" / file_of(form, kParts[0])).has_value();
+fs::path place_of(const fs::path& folder, WordFiles form, std::string_view part = kParts[0]) {
+  const bool is_there = io::find_packed(folder / "lm" / file_of(form, part)).has_value();
   return is_there ? folder / "lm" : folder;
 }
 
@@ -42,7 +42,8 @@ LineSource lines_of(const fs::path& path) {
 
 }  // namespace
 
-WordCorpus read_word_files(const fs::path& source, WordFiles form) {
+WordCorpus read_word_files(const fs::path& source, WordFiles form,
+                           std::optional<task::Split> only) {
   WordCorpus corpus;
   corpus.name = choice_text(form);
   if (fs::is_regular_file(source)) {
@@ -50,8 +51,9 @@ WordCorpus read_word_files(const fs::path& source, WordFiles form) {
     corpus.parts.fill(lines_of(source));
     return corpus;
   }
-  const fs::path folder = place_of(source, form);
+  const fs::path folder = place_of(source, form, kParts[only ? std::size_t(*only) : 0]);
   for (std::size_t part = 0; part < kParts.size(); ++part) {
+    if (only && part != std::size_t(*only)) continue;
     corpus.parts[part] =
         lines_of(io::require_packed("word_lm", folder, file_of(form, kParts[part]),
                                     io::near_misses(folder, {".txt", ".tokens", "val", "dev"})));

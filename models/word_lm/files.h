@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
+#include "frontend/task/batch.h"
 #include "models/word_lm/corpus.h"
 
 namespace keel::models {
@@ -16,10 +18,12 @@ constexpr auto choice_words(WordFiles) {
   return std::to_array<std::string_view>({"ptb", "wikitext", "files"});
 }
 
-// The corpus in a folder or in its folder lm. A file, in place of a folder, is all three parts.
+// The corpus in a folder or in its folder lm. A file, in place of a folder, is all three parts; of
+// `only` one split the other parts may be missing.
 // Throws Error{kIo} for a part that is missing; a part is opened when it is read, and then throws
 // as text::LineReader.
-WordCorpus read_word_files(const std::filesystem::path& source, WordFiles form);
+WordCorpus read_word_files(const std::filesystem::path& source, WordFiles form,
+                           std::optional<task::Split> only = std::nullopt);
 
 // The forms whose files the folder has, then the others.
 std::vector<WordFiles> forms_in(const std::filesystem::path& folder);

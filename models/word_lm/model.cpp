@@ -157,7 +157,8 @@ task::Prepared WordLm::prepare(const task::DataRequest& request, const task::Ass
   check(known || is_builtin || !std::filesystem::is_regular_file(request.source), ErrorKind::kUsage,
         "[word_lm] {}: expected a folder to train on, got a file", request.source);
   const auto corpus = std::make_shared<const WordCorpus>(
-      is_builtin ? make_topic_bigram() : read_word_files(request.source, options_.corpus));
+      is_builtin ? make_topic_bigram()
+                 : read_word_files(request.source, options_.corpus, request.only));
   const std::int64_t lines = request.train_rows;
   const auto network = known ? restored(*known)
                              : std::make_shared<const WordLmNetwork>(

@@ -75,9 +75,9 @@ std::string attr_text(const std::vector<std::int64_t>& value) {
 }
 
 void attr_parse(std::string_view text, bool& value) {
-  check(text == "true" || text == "false" || text == "1" || text == "0", ErrorKind::kUsage,
-        "expected true or false, got '{}'", text);
-  value = text == "true" || text == "1";
+  check(text == "true" || text == "false", ErrorKind::kUsage, "expected true or false, got '{}'",
+        text);
+  value = text == "true";
 }
 void attr_parse(std::string_view text, double& value) { parse_number(text, value, "a number"); }
 void attr_parse(std::string_view text, std::int64_t& value) {

@@ -28,6 +28,9 @@ void check_range(std::string_view name, const Range& range, double value, const 
                                : is_beyond && range.most == Range{}.most ? asked + " within float32"
                                                                          : asked;
   check(range.holds(value), ErrorKind::kUsage, "{}: expected {}, got {}", name, expected, text);
+  const bool vanishes = value != 0 && float(value) == 0;
+  check(!vanishes, ErrorKind::kUsage, "{}: expected {}{}, got {}, which is 0 in float32", name,
+        expected, asked.empty() ? "" : " within float32", text);
 }
 
 }  // namespace keel

@@ -9,6 +9,7 @@
 //   };
 #pragma once
 
+#include <concepts>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -55,9 +56,19 @@ struct Option {
   Range range;
 };
 
+// The types of options: those that can be written as text and read back.
+template <class T>
+concept OptionType = requires(const T& value, T& read, std::string_view text) {
+  { attr_text(value) } -> std::same_as<std::string>;
+  attr_parse(text, read);
+};
+
 template <class Struct, class Member>
 constexpr Option<Struct, Member> option(std::string_view name, Member Struct::*member,
                                         std::string_view about, Range range = {}) {
+  static_assert(OptionType<Member>,
+                "an option is a bool, a std::int64_t (not an int), a double (not a float), a "
+                "std::string, a std::vector<std::int64_t>, or an enum class with choice_words()");
   return {name, member, about, range};
 }
 
@@ -99,7 +110,8 @@ std::vector<OptionFact> option_facts(const Options& options) {
   return facts;
 }
 
-// Throws Error{kUsage}, beginning with the option's name, if a number is out of its range.
+// Throws Error{kUsage}, beginning with the option's name, if a number is out of its range, or is
+// none of float32, in which networks compute: too large, or so small that it would be 0.
 void check_range(std::string_view name, const Range& range, double value, const std::string& text);
 
 template <class Options>

@@ -48,7 +48,7 @@ def check_options(root, keel):
 
 
 def norms_table(keel):
-    names = ("norm", "formula", "parameters", "state", "gradient", "source")
+    names = ("norm", "formula", "parameters", "state", "gradient", "defaults", "source")
     rows = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
     for norm in json.loads(said(keel, "list", "norms", "--json")):
         cells = [f"`{norm['norm']}`", *(norm[name].replace("|", "\\|") for name in names[1:])]

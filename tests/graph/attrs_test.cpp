@@ -59,13 +59,16 @@ TEST_CASE("attrs: fields are set from text by name") {
   CHECK(set_field(s, "colour", "dark_blue"));
   CHECK_FALSE(set_field(s, "no_such_field", "1"));
   CHECK(fields_text(s) == "flag=true number=1e-05 whole=-42 word=any text colour=dark_blue");
-  CHECK(set_field(s, "flag", "0"));
+  CHECK(set_field(s, "flag", "false"));
   CHECK_FALSE(s.flag);
 }
 
 TEST_CASE("attrs: text that is not the value is refused") {
   Settable s;
-  check_refused([&] { set_field(s, "flag", "yes"); }, "expected true or false, got 'yes'");
+  for (const char* text : {"yes", "1", "0", "True", ""}) {
+    check_refused([&] { set_field(s, "flag", text); },
+                  fmt::format("expected true or false, got '{}'", text));
+  }
   for (const char* text : {"", "x", "1.5x", "1 "}) {
     CAPTURE(text);
     check_refused([&] { set_field(s, "number", text); }, "expected a number, got");

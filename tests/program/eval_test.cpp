@@ -75,7 +75,7 @@ TEST_CASE("eval: a line on a terminal says how far it has come, and goes; elsewh
 
 TEST_CASE("eval: other data" * doctest::test_suite("slow")) {
   const Trained run;
-  check_refusal(run_keel({"eval", run.folder, "--data", run.folder}), 4, "train-images");
+  check_refusal(run_keel({"eval", run.folder, "--data", run.folder}), 4, "t10k-images");
   const ProcessResult builtin = run_keel({"eval", run.folder, "--data", "builtin", "--json"});
   CHECK(json_of(builtin).at("rows") == 2000);
 }

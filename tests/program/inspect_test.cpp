@@ -133,7 +133,7 @@ TEST_CASE("inspect: names of data are shown without what a terminal obeys") {
   std::filesystem::copy(test::small_digits(), folder);
   const std::string all = run_keel({"inspect", "data", folder}).out,
                     one = run_keel({"inspect", "data", folder / "t10k-labels-idx1-ubyte"}).out;
-  CHECK(holds(all, "a?[2Jb/train-images-idx3-ubyte: keel train mnist_mlp"));
+  CHECK(holds(all, "a?[2Jb/train-images-idx3-ubyte: "));
   CHECK(holds(one, "a?[2Jb/t10k-labels-idx1-ubyte: labels i32(60)"));
   CHECK((all + one).find('\x1b') == std::string::npos);
 }
@@ -145,13 +145,23 @@ std::ptrdiff_t tasks_with_files() {
   });
 }
 
+// The program's path in commands becomes "keel".
+std::string called_keel(std::string text) {
+  for (std::size_t at = 0; (at = text.find("/keel train", at)) != text.npos;) {
+    const std::size_t begin = text.find_last_of(" (\n", at) + 1;
+    text.replace(begin, at + 1 - begin, "");
+    at = begin;
+  }
+  return text;
+}
+
 TEST_CASE("inspect: data files and folders" * doctest::test_suite("slow")) {
   const std::string folder = test::small_digits();
   const Json parts = json_of(run_keel({"inspect", "data", folder, "--json"}));
   REQUIRE(std::ssize(parts) == tasks_with_files());
   CHECK(parts[0].at("task") == "mnist_mlp");
   CHECK(parts[0].at("state") == "found");
-  CHECK(parts[0].at("command") == "keel train mnist_mlp --data DIR");
+  CHECK(called_keel(parts[0].at("command")) == "keel train mnist_mlp --data " + folder);
   CHECK(parts[0].at("train").at("rows") == 275);
   CHECK(parts[0].at("train").at("source") == folder + "/train-images-idx3-ubyte");
   CHECK(parts[1].at("valid").at("rows") == 25);
@@ -160,12 +170,13 @@ TEST_CASE("inspect: data files and folders" * doctest::test_suite("slow")) {
   CHECK(parts[2].at("task") == "text_classifier");
   CHECK(parts[2].at("state") == "missing");
   CHECK_FALSE(parts[2].contains("command"));
-  const std::string text = run_keel({"inspect", "data", folder}).out;
+  const std::string text = called_keel(run_keel({"inspect", "data", folder}).out);
   CHECK(std::ranges::count(text, '\n') == tasks_with_files());
   CHECK(holds(text, "\ncifar_resnet20: not there: expected folders of pictures"));
   CHECK_FALSE(holds(text, "deep_linear"));
   CHECK(holds(text, "mnist_cnn: 275 rows to train on, 25 for validation, 60 for testing, from " +
-                        folder + "/train-images-idx3-ubyte: keel train mnist_cnn --data DIR\n"));
+                        folder + "/train-images-idx3-ubyte: keel train mnist_cnn --data " + folder +
+                        "\n"));
   CHECK(holds(text, "\ndraw: 275 rows to train on"));
   CHECK(holds(text, "\nhandwriting: not there: expected iamondb-lines.tsv"));
   const auto shown = [&](const char* file) {
@@ -212,19 +223,19 @@ TEST_CASE("inspect data: the command that takes what is there, and what is wrong
           doctest::test_suite("slow")) {
   const test::TempDir temp;
   const auto shown = [&](const char* task) {
-    return line_of(run_keel({"inspect", "data", temp.path()}).out, task);
+    return called_keel(line_of(run_keel({"inspect", "data", temp.path()}).out, task));
   };
   test::write_bytes(temp / "train.csv", "label,text\na,one\nb,two\n");
   test::write_bytes(temp / "dev.txt", "a one\n");
   test::write_bytes(temp / "test.txt", "a one\nb two\n");
   CHECK(shown("text_classifier") ==
         fmt::format("text_classifier: 2 rows to train on, 1 for validation, 2 for testing, from "
-                    "{}/train.csv: keel train text_classifier --set model.task=files --data DIR",
+                    "{0}/train.csv: keel train text_classifier --set model.task=files --data {0}",
                     temp.path().string()));
   test::write_bytes(temp / "test.txt", "a one\nc two\n");
   CHECK(shown("text_classifier") ==
         fmt::format("text_classifier: there, but wrong (keel train text_classifier --set "
-                    "model.task=files --data DIR): {}/test.txt: line 2: expected one of the "
+                    "model.task=files --data {0}): {0}/test.txt: line 2: expected one of the "
                     "labels a, b, got 'c'",
                     temp.path().string()));
   for (const char* part : {"train", "dev", "test"}) {
@@ -232,7 +243,8 @@ TEST_CASE("inspect data: the command that takes what is there, and what is wrong
     test::write_bytes(temp / (part + std::string(".txt")), "(3 (2 a) (1 b))\n");
   }
   CHECK(holds(shown("text_classifier"),
-              " (trees, plain): keel train text_classifier --recipe paper_sst5 --data DIR"));
+              " (trees, plain): keel train text_classifier --recipe paper_sst5 --data " +
+                  temp.path().string()));
 }
 
 TEST_CASE("inspect data: a parallel corpus of two languages is found by its files' names") {
@@ -242,10 +254,10 @@ TEST_CASE("inspect data: a parallel corpus of two languages is found by its file
       test::write_bytes(temp / fmt::format("{}.{}", part, language), "un deux\ntrois\n");
     }
   }
-  CHECK(line_of(run_keel({"inspect", "data", temp.path()}).out, "translation") ==
+  CHECK(called_keel(line_of(run_keel({"inspect", "data", temp.path()}).out, "translation")) ==
         fmt::format("translation: 2 rows to train on, 2 for validation, 2 for testing, from fr-pt "
-                    "train, {}: keel train translation --set model.corpus=files --set "
-                    "model.languages=fr-pt --data DIR",
+                    "train, {0}: keel train translation --set model.corpus=files --set "
+                    "model.languages=fr-pt --data {0}",
                     temp.path().string()));
 }
 

@@ -43,6 +43,20 @@ TEST_CASE("list: every listing names all there is, as JSON and as text" *
   }
 }
 
+TEST_CASE("list: nothing lists what can be listed, and tasks are the models") {
+  const Json listings = json_of(run_keel({"list", "--json"}));
+  const std::vector<std::string> names = column(listings, "list");
+  CHECK(names.size() == 8);
+  CHECK(names.front() == "tasks");
+  for (const std::string& name : names) CHECK(run_keel({"list", name, "--json"}).code == 0);
+  const ProcessResult text = run_keel({"list"});
+  CHECK(text.code == 0);
+  for (const std::string& name : names) CHECK(holds(text.out, "\n" + name + " "));
+  CHECK(column(listed("tasks"), "task") == column(listed("models"), "model"));
+  CHECK(column(listed("tasks"), "recipes") == column(listed("models"), "recipes"));
+  check_refusal(run_keel({"list", "mdels"}), 2, "mdels");
+}
+
 TEST_CASE("list: norms show their defaults and gradients") {
   for (const Json& row : listed("norms")) {
     CAPTURE(row.at("norm").get<std::string>());

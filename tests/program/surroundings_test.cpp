@@ -51,6 +51,16 @@ TEST_CASE("surroundings: an error keeps its exit code though nobody can be told 
   }
 }
 
+TEST_CASE("surroundings: a stack that is too small is refused") {
+  for (const std::int64_t kib : {64, 128, 512}) {
+    check_refusal(run_keel({"list", "norms"}, {.max_stack_bytes = kib << 10}), 5,
+                  fmt::format("expected a stack of 1024 KiB or more, got {} KiB", kib));
+  }
+  const test::TempDir temp;
+  CHECK(run_keel(small_train(temp / "run", {"train.max_steps=2"}), {.max_stack_bytes = 1 << 20})
+            .code == 0);
+}
+
 TEST_CASE("surroundings: a reader that goes away ends the program without a word") {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"list", "norms"}, {"list", "models", "--json"}, {"--help"}}) {

@@ -67,6 +67,7 @@ void set_limits(const ProcessOptions& options) {
   set_limit(RLIMIT_FSIZE, options.max_file_bytes);
   set_limit(RLIMIT_AS, options.max_memory_bytes);
   set_limit(RLIMIT_NPROC, options.max_threads);
+  set_limit(RLIMIT_STACK, options.max_stack_bytes);
 }
 
 // What a stream becomes: the file of that name, or what is there without one.

@@ -26,6 +26,7 @@ struct ProcessOptions {
   bool unread_err = false;               // the same for standard error
   std::int64_t max_file_bytes = 0;       // the largest file, as by ulimit -f; 0: no limit
   std::int64_t max_memory_bytes = 0;     // of address space, as by ulimit -v; 0: no limit
+  std::int64_t max_stack_bytes = 0;      // as by ulimit -s; 0: no limit
   std::int64_t max_threads = 0;          // of the user, as by ulimit -u; 0: no limit
   bool ignore_hangup = false;            // starts with SIGHUP ignored, as by nohup
   bool as_nobody = false;                // gives up root, if it is root, so that permissions count

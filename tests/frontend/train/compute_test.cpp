@@ -1,5 +1,7 @@
 // Training with bf16 factors: state, checkpoints and resuming are those of float32; the measured
 // choice between both.
+#include <sys/stat.h>
+
 #include <cstring>
 #include <set>
 #include <sstream>
@@ -180,6 +182,16 @@ TEST_CASE("compute: kept times that are spoilt, or have no place, are measured a
   }
   CHECK(train::KeptTimes({}, "here").of("cast", three) == 3);
   CHECK(train::KeptTimes("/proc/none/times", "here").of("cast", three) == 3);
+}
+
+// Reading from a pipe would wait for ever, and a device may have no end.
+TEST_CASE("compute: kept times in a pipe or a device are refused") {
+  const TempDir temp;
+  REQUIRE(mkfifo((temp / "pipe").c_str(), 0600) == 0);
+  for (const std::string& file : {(temp / "pipe").string(), std::string("/dev/zero")}) {
+    test::check_refused([&] { train::KeptTimes(file, "here"); }, file + ": expected a regular file",
+                        "", ErrorKind::kIo);
+  }
 }
 
 TEST_CASE("compute: what was refused is not kept") {

@@ -122,7 +122,13 @@ TEST_CASE("config: unknown names are refused with the nearest and the line") {
   test::check_refused([&] { config.validate(); }, "model.norm: 'lernorm' is unknown",
                       "nearest: 'layernorm'");
   check_set_refused("train.lrr", "1", "key 'train.lrr' is unknown", "nearest: 'train.lr'");
-  check_set_refused("lr", "1", "key 'lr' is unknown", "nearest: '");
+  check_set_refused("lr", "1", "key 'lr' is unknown", "nearest: 'train.lr'");
+  check_set_refused("model.lr", "1", "key 'model.lr' is unknown", "nearest: 'train.lr'");
+  check_set_refused("train.learning_rate", "1", "'train.learning_rate' is unknown",
+                    "nearest: 'train.lr'");
+  check_set_refused("batch_size", "1", "'batch_size' is unknown", "nearest: 'train.batch'");
+  check_set_refused("train.num_epochs", "1", "is unknown", "nearest: 'train.epochs'");
+  check_set_refused("train.norm", "none", "is unknown", "nearest: 'model.norm'");
   check_set_refused("", "1", "key '' is unknown", "");
   check_set_refused("model.hiden", "1", "key 'model.hiden'", "nearest: 'model.hidden'");
 }
@@ -148,6 +154,23 @@ TEST_CASE("config: text that is not TOML is refused with its line") {
   std::string deep;
   for (int i = 0; i < 200000; ++i) deep += "a.";
   check_toml_refused(deep + "a = 1", "a.toml: expected at most 1000 dots, got 200000");
+}
+
+TEST_CASE("config: values that seem to be meant are refused where they would mean another thing") {
+  const auto refused = [](const char* key, const char* value, std::string_view part) {
+    test::check_refused(
+        [&] {
+          Config config = test::small_config();
+          config.set(key, value);
+          config.validate();
+        },
+        fmt::format("{}: ", key), part);
+  };
+  refused("train.eps", "1e-300", "expected > 0 within float32, got 1e-300, which is 0 in float32");
+  refused("train.lr", "1e-60", "which is 0 in float32");
+  refused("train.nesterov", "1", "expected true or false, got '1'");
+  refused("train.eval_every", "2", "expected epochs or updates like 1e or 300u, got '2'");
+  refused("train.test_every", "-1", "expected epochs or updates like 1e or 300u, got '-1'");
 }
 
 TEST_CASE("config: values out of range are refused by name") {
@@ -176,7 +199,7 @@ TEST_CASE("config: values out of range are refused by name") {
       {"train.beta2", "-0.1", "expected in [0, 1)"},
       {"train.eps", "0", "expected > 0"},
       {"train.eval_every", "0", "at least 1, got 0e"},
-      {"train.test_every", "-1", "or 0, got -1e"},
+      {"train.test_every", "-1e", "or 0, got -1e"},
       {"train.patience", "-1", "expected >= 0"},
       {"train.checkpoint_every", "-1", "expected >= 0"},
       {"train.keep_checkpoints", "0", "expected 1 to 1000000"},

@@ -201,6 +201,30 @@ TEST_CASE("run state: a state that no run can be in is refused") {
     file.metadata[key] = "nan";
     check_bad(run, file, fmt::format("metadata '{}': expected a number, got nan", key));
   }
+  const std::pair<const char*, const char*> others[] = {
+      {"epoch_items", "-1"}, {"epoch_items", "inf"}, {"epoch_loss", "inf"}, {"best", "-1e308"},
+      {"best", "-1e-9"},     {"best", "100.5"},      {"best", "-inf"}};
+  for (const auto& [key, value] : others) {
+    CAPTURE(value);
+    io::TensorFile file = checkpoint_of(run);
+    file.metadata[key] = value;
+    check_bad(run, file, fmt::format("metadata '{}': expected a", key));
+  }
+}
+
+TEST_CASE("run state: weights of another type than a backend keeps are refused by name") {
+  Run run;
+  for (const DType type : {DType::kBF16, DType::kI32, DType::kU8}) {
+    io::TensorFile file = checkpoint_of(run);
+    Tensor& weight = file.tensors.at("fc2/weight");
+    weight = Tensor(type, weight.shape());
+    check_bad(run, file,
+              fmt::format("tensor fc2/weight: expected f32 or f64, got {}", name_of(type)));
+  }
+  io::TensorFile file = checkpoint_of(run);
+  Tensor& weight = file.tensors.at("fc2/weight");
+  weight = weight.to(DType::kF32);
+  CHECK(from_checkpoint(file, "here", run.job, run.variables).step == kState.step);
 }
 
 TEST_CASE("run state: weights alone pass over the optimizer's state") {

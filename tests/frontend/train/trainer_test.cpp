@@ -211,7 +211,7 @@ TEST_CASE("trainer: patience counts evaluations, not epochs") {
   const test::TempDir temp;
   const Summary summary = train_in(
       temp.path(),
-      small_job({"train.epochs=50", "train.lr=1e-20", "train.patience=1", "train.eval_every=2"}));
+      small_job({"train.epochs=50", "train.lr=1e-20", "train.patience=1", "train.eval_every=2e"}));
   CHECK(summary.state.epoch == 4);
 }
 
@@ -239,8 +239,8 @@ TEST_CASE("trainer: the average of the last checkpoints") {
 
 TEST_CASE("trainer: metrics hold steps, epochs and tests, in order") {
   const test::TempDir temp;
-  const Job job = small_job(
-      {"train.epochs=4", "train.log_every=5", "train.test_every=2", "train.schedule=inverse_sqrt"});
+  const Job job = small_job({"train.epochs=4", "train.log_every=5", "train.test_every=2e",
+                             "train.schedule=inverse_sqrt"});
   train_in(temp.path(), job);
   std::map<std::string, std::vector<std::int64_t>> steps;
   std::int64_t former = 0;
