@@ -54,8 +54,7 @@ int run_detokenize(DetokenizeArgs args) {
   args.options.unescape = !args.no_unescape;
   return filter([&](std::string_view, const text::Line& line) {
     // Moses leaves a line that is a tag as it is.
-    const bool tag =
-        line.text.size() > 2 && line.text.starts_with('<') && line.text.ends_with('>');
+    const bool tag = line.text.size() > 2 && line.text.starts_with('<') && line.text.ends_with('>');
     return tag ? std::string(line.text) : text::moses_detokenized(line.text, args.options);
   });
 }

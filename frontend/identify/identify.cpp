@@ -114,8 +114,7 @@ class Gradients {
     Given plain;
     plain.x = given_.x.clone();
     Form form = candidate_.form;
-    std::erase_if(form.options,
-                  [](const Option& o) { return kOfParameters.contains(o.first); });
+    std::erase_if(form.options, [](const Option& o) { return kOfParameters.contains(o.first); });
     const Tensor dy = scaled(*given_.dy, trial_.gain());
     for (const auto& [norm, way] : kDetached) {
       form.norm = norm;
@@ -152,9 +151,9 @@ bool is_plainer(const Candidate& a, const Candidate& b) {
     const std::string eps = c.form.option("eps");
     const auto chosen = std::ranges::count_if(
         c.form.options, [](const Option& o) { return o.first != "gain" && o.first != "bias"; });
-    return std::tuple(chosen + c.form.adds_one + c.form.evaluates + c.form.by_step +
-                          c.form.by_channel,
-                      eps != "1e-05" && eps != "1e-06", c.y);
+    return std::tuple(
+        chosen + c.form.adds_one + c.form.evaluates + c.form.by_step + c.form.by_channel,
+        eps != "1e-05" && eps != "1e-06", c.y);
   };
   return key(a) < key(b);
 }

@@ -139,8 +139,8 @@ OrderedText read_archive(const fs::path& path, bool lower_case) {
   const Books books = read_books(path, lower_case);
   for (const Passage& book : books.texts) share_out(book, text, *test);
   text.name = "books";
-  text.origin = fmt::format("{} ({} books, each cut by place{})", path.string(),
-                            books.texts.size(), books.note);
+  text.origin = fmt::format("{} ({} books, each cut by place{})", path.string(), books.texts.size(),
+                            books.note);
   text.train = expect_neighbours(std::move(text.train), path.string());
   text.valid = expect_neighbours(std::move(text.valid), path.string() + ", validation");
   *test = expect_neighbours(std::move(*test), path.string() + ", test");

@@ -7,8 +7,8 @@
 // gain and bias turned, which are small.
 #include <algorithm>
 
-#include "src/graph/tables.h"
 #include "src/graph/next_name.h"
+#include "src/graph/tables.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/image_order.h"

@@ -66,8 +66,8 @@ TEST_CASE("graph: a name for the next node is forgotten if no node takes it") {
     const NextName name(g, "named");
     CHECK_THROWS_AS(action(), Error);
   };
-  refused([&] { ops::relu(g, missing); });                   // before a type is inferred
-  refused([&] { ops::matmul(g, x, x); });                    // by the op's own rule
+  refused([&] { ops::relu(g, missing); });  // before a type is inferred
+  refused([&] { ops::matmul(g, x, x); });   // by the op's own rule
   refused([] { fail(ErrorKind::kUsage, "before any op"); });
   CHECK(g.node(ops::relu(g, x)).name == "relu");
   const NextName name(g, "named");
