@@ -165,16 +165,20 @@ std::optional<fs::path> folder_of_part(const fs::path& folder, task::Split split
 // The folder of the one part that is wanted: its own, or all of a folder that is not in parts.
 std::optional<fs::path> folder_of_only(const fs::path& folder, task::Split split) {
   const std::optional<fs::path> own = folder_of_part(folder, split);
-  if (own && !find_classes(*own).empty()) return own;
+  io::LeftOutFiles ignored;
+  if (own && !find_classes(*own, ignored).empty()) return own;
   return train_folder(folder) ? std::nullopt : std::optional(folder);
 }
 
 PictureFolder read_one_part(const fs::path& folder, const PictureFolderOptions& options) {
   PictureFolder all;
-  all.classes = options.classes.empty() ? names_of(classes_in(folder)) : options.classes;
-  all.valid_source = all.test_source = folder.string();
+  io::LeftOutFiles left_out;
+  const FilesByClass found = classes_in(folder, left_out);
+  all.classes = options.classes.empty() ? names_of(found) : options.classes;
+  all.valid_source = all.test_source = folder.string() + left_out.note();
   const auto read = [folder, classes = all.classes] {
-    return read_pictures(list_files(folder, classes));
+    io::LeftOutFiles listed_before;
+    return read_pictures(list_files(folder, classes, listed_before));
   };
   if (options.only == task::Split::kTrain) all.train = read();
   if (options.only == task::Split::kValid) all.valid = read();

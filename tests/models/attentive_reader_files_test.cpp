@@ -7,6 +7,7 @@
 #include "models/attentive_reader/model.h"
 #include "tests/support/cost.h"
 #include "tests/support/input_checks.h"
+#include "tests/support/tar.h"
 
 namespace keel::models {
 namespace {

@@ -142,7 +142,7 @@ TEST_CASE("transition rows: the first sentences alone, and how many rows that le
 }
 
 // The text without DEPS, column 9, and without empty nodes.
-std::string without_other_arcs(std::string_view text) {
+std::string without_deps(std::string_view text) {
   std::string out;
   text::Lines lines(text);
   while (const auto line = lines.next()) {
@@ -175,7 +175,7 @@ TEST_CASE("treebank: the real files" * doctest::test_suite("slow")) {
   for (const Sentence& sentence : train.sentences) {
     text += with_arcs(sentence, sentence.heads, sentence.labels) + "\n";
   }
-  CHECK((text == without_other_arcs(*train.text)));
+  CHECK((text == without_deps(*train.text)));
   CHECK(load_treebank({.source = root}, Split::kValid).sentences.size() == 2001);
   CHECK(load_treebank({.source = root}, Split::kTest).sentences.size() == 2077);
   const std::string sample = std::string(root) + "/treebank/wsj_sample.dp.xz";
