@@ -42,7 +42,7 @@ std::vector<std::int32_t> number_words(const LineSource& source, std::int64_t li
     const std::int32_t number = number_of(vocabulary, word);
     check(number > 0 || takes_unknown, ErrorKind::kBadInput,
           "[word_lm] {}: expected one of the {} words of the training text, which has no <unk>, "
-          "got '{}'",
+          "got '{}' (a training with model.min_count=2 makes rare words <unk>)",
           text::place(source.name, line), count_of_numbers(vocabulary) - 1,
           text::clipped(word, 40));
     numbers.push_back(number);

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 
 #include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
@@ -11,12 +10,14 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 #include "src/ops/layout.h"
+#include "src/ops/softmax.h"
 
 namespace keel::models {
 namespace {
 
 constexpr double kDeviation = 0.02;  // of all weights
 constexpr std::int64_t kLongestMultilinear = 512;
+constexpr std::int64_t kSegmentsTogether = 16;  // of a text that is evaluated
 
 // Where words read those after them, no number is a perplexity.
 std::string metric_name(WordMask mask) { return mask == WordMask::kCausal ? "ppl" : "ppl_of_leak"; }
@@ -125,13 +126,19 @@ task::Outputs WordLmNetwork::build(nn::Net& net, const task::Inputs& in) const {
   return {.loss_sum = loss.sum, .metrics = {{.name = metric_name(options_.mask), .sum = loss.nll}}};
 }
 
-std::vector<NamedValue> WordLmNetwork::build_search(nn::Net& net, std::string_view,
+std::vector<NamedValue> WordLmNetwork::build_search(nn::Net& net, std::string_view network,
                                                     const task::Sizes& sizes,
                                                     const task::Inputs& in) const {
   Graph& g = net.graph;
   const WordSoftmax words = softmax(net);
-  const Value h = hidden(net, words.table, in["input"]);
-  const Value last = ops::embedding(g, ops::reshape(g, h, {sizes[1], options_.width}), in["last"]);
+  const std::int64_t places = sizes[0] * sizes[1];
+  const Value h = ops::reshape(g, hidden(net, words.table, in["input"]), {places, options_.width});
+  if (network == kWordScores) {
+    const Value log_p = ops::log_softmax(g, words.logits(g, h));
+    const std::int64_t all = places * g.shape(log_p)[1];
+    return {{"log_p", ops::embedding(g, ops::reshape(g, log_p, {all, 1}), in["at"])}};
+  }
+  const Value last = ops::embedding(g, h, in["last"]);
   return {{"logits", words.logits(g, last)}};
 }
 
@@ -153,12 +160,9 @@ std::shared_ptr<const WordLmNetwork> WordLm::restored(const task::Assets& assets
 }
 
 task::Prepared WordLm::prepare(const task::DataRequest& request, const task::Assets* known) const {
-  const bool is_builtin = request.source == "builtin";
-  check(known || is_builtin || !std::filesystem::is_regular_file(request.source), ErrorKind::kUsage,
-        "[word_lm] {}: expected a folder to train on, got a file", request.source);
   const auto corpus = std::make_shared<const WordCorpus>(
-      is_builtin ? make_topic_bigram()
-                 : read_word_files(request.source, options_.corpus, request.only));
+      request.source == "builtin" ? make_topic_bigram()
+                                  : read_word_files(request.source, options_.corpus, request.only));
   const std::int64_t lines = request.train_rows;
   const auto network = known ? restored(*known)
                              : std::make_shared<const WordLmNetwork>(
@@ -174,7 +178,8 @@ task::Prepared WordLm::prepare(const task::DataRequest& request, const task::Ass
   const data::LaneSettings settings{.length = options_.length,
                                     .last = data::ShortSegment::kDrop,
                                     .evaluation_lanes = 1,
-                                    .evaluation_length = options_.length};
+                                    .evaluation_length = options_.length,
+                                    .evaluation_together = kSegmentsTogether};
   return {network, std::make_shared<data::LaneSplits>(settings, number)};
 }
 

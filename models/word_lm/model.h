@@ -10,6 +10,7 @@
 #include "frontend/nn/transformer.h"
 #include "frontend/task/task.h"
 #include "models/word_lm/files.h"
+#include "models/word_lm/scorer.h"
 #include "models/word_lm/softmax.h"
 #include "models/word_lm/writer.h"
 
@@ -118,12 +119,17 @@ class WordLmNetwork final : public task::NetworkOf<WordLmOptions> {
   }
   task::Sizes sizes(std::int64_t batch) const override { return {batch, options_.length}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  std::vector<task::Input> search_inputs(std::string_view,
+  std::vector<task::Input> search_inputs(std::string_view network,
                                          const task::Sizes& sizes) const override {
-    return window_inputs(sizes);
+    return network == kWordScores ? score_inputs(sizes) : window_inputs(sizes);
   }
-  std::vector<NamedValue> build_search(nn::Net& net, std::string_view, const task::Sizes&,
+  std::vector<NamedValue> build_search(nn::Net& net, std::string_view network, const task::Sizes&,
                                        const task::Inputs& in) const override;
+  task::Answers answers() const override { return task::Answers::kAllLines; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
+                                         std::int64_t first) const override {
+    return std::make_unique<WordScorer>(vocabulary_, options_.length, lines, first);
+  }
   bool continues_text() const override { return true; }
   std::unique_ptr<task::Decoder> continuation(const task::Continuation& asked) const override {
     return std::make_unique<WindowWriter>(vocabulary_, options_.length, asked);
@@ -149,7 +155,8 @@ class WordLm final : public task::TaskWithOptions<WordLmOptions> {
   std::string_view item_unit() const override { return "tokens"; }
   std::vector<task::MetricInfo> metrics() const override;
   std::vector<task::OptionValues> data_forms(const std::string& folder) const override;
-  // Throws as files.h and corpus.h say, and Error{kUsage} for a text of less than a segment.
+  // Throws as files.h and corpus.h say, and Error{kUsage} for a text to train on of less than a
+  // segment in every lane.
   task::Prepared prepare(const task::DataRequest& request,
                          const task::Assets* known) const override;
   std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {

@@ -66,15 +66,89 @@ TEST_CASE("word_lm: broken files") {
                 "expected ptb.train.txt", ErrorKind::kIo);
 }
 
-TEST_CASE("word_lm: a text shorter than a segment in every lane, and a file to train on") {
+TEST_CASE("word_lm: a text to train on that is shorter than a segment in every lane") {
   const test::TempDir folder;
   corpus_of(folder, "a b c\n", "a\n", "a\n");
   const std::string source = "data.source=" + folder.path().string();
   const train::Job job = small_job({source, "model.corpus=files"}, "word_lm");
   check_refused([&] { job.splits().stream(task::Split::kTrain, {.batch = 4, .shuffle = 1}); },
                 "[lanes]", "expected a text of at least 25 tokens for 4 lanes, got 4");
-  check_refused([&] { small_job({source + "/train.txt"}, "word_lm"); }, "[word_lm]",
-                "expected a folder to train on, got a file");
+}
+
+// The lines of a part, and the numbers that they have in their file.
+std::pair<std::string, std::vector<std::int64_t>> lines_in(const LineSource& part) {
+  std::pair<std::string, std::vector<std::int64_t>> lines;
+  part.read([&](const text::Line& line) {
+    lines.first += std::string(line.text) + "\n";
+    lines.second.push_back(line.number);
+  });
+  return lines;
+}
+
+std::string counted_lines(int from, int to) {
+  std::string text;
+  for (int line = from; line <= to; ++line) text += fmt::format("w{}\n", line);
+  return text;
+}
+
+TEST_CASE("word_lm: what is held out of a single file, or of a folder without all parts") {
+  const test::TempDir folder;
+  test::write_bytes(folder / "train.txt", counted_lines(1, 25));
+  for (const std::filesystem::path& source : {folder.path(), folder / "train.txt"}) {
+    const WordCorpus corpus = read_word_files(source, WordFiles::kFiles);
+    CHECK(lines_in(corpus.parts[0]).first == counted_lines(1, 20));
+    CHECK(lines_in(corpus.parts[1]).first == counted_lines(21, 22));
+    CHECK(lines_in(corpus.parts[2]).first == counted_lines(23, 25));
+    CHECK(lines_in(corpus.parts[2]).second == std::vector<std::int64_t>{23, 24, 25});
+    CHECK(corpus.parts[0].name.starts_with("the first 80 % of the lines of "));
+    CHECK(corpus.parts[1].name.starts_with("the last tenth but one of "));
+    CHECK(corpus.parts[2].name.starts_with("the last tenth of "));
+  }
+  // A file that is evaluated is whole.
+  const WordCorpus whole =
+      read_word_files(folder / "train.txt", WordFiles::kFiles, task::Split::kTest);
+  CHECK(lines_in(whole.parts[2]).first == counted_lines(1, 25));
+  const auto test_of_folder = [&] {
+    return lines_in(read_word_files(folder.path(), WordFiles::kFiles, task::Split::kTest).parts[2]);
+  };
+  CHECK(test_of_folder().first == counted_lines(23, 25));
+  test::write_bytes(folder / "dev.txt", "v\n");
+  const WordCorpus tested = read_word_files(folder.path(), WordFiles::kFiles);
+  CHECK(lines_in(tested.parts[0]).first == counted_lines(1, 22));
+  CHECK(lines_in(tested.parts[1]).first == "v\n");
+  CHECK(lines_in(tested.parts[2]).first == counted_lines(23, 25));
+  test::write_bytes(folder / "test.txt", "t\n");
+  const WordCorpus all = read_word_files(folder.path(), WordFiles::kFiles);
+  CHECK(lines_in(all.parts[0]).first == counted_lines(1, 25));
+  CHECK(lines_in(all.parts[2]).first == "t\n");
+  std::filesystem::remove(folder / "train.txt");
+  CHECK(test_of_folder().first == "t\n");
+  test::write_bytes(folder / "few", counted_lines(1, 9));
+  const WordCorpus few = read_word_files(folder / "few", WordFiles::kFiles);
+  check_refused([&] { lines_in(few.parts[0]); }, "[word_lm]",
+                "few: expected at least 10 lines, of which some are held out, got 9",
+                ErrorKind::kBadInput);
+}
+
+TEST_CASE("word_lm: data.train_rows cuts the training text alone") {
+  const test::TempDir folder;
+  corpus_of(folder, "a b\nc d\ne f\n", "a b\nb a\na\n", "b\na b\na b\nb\n");
+  const auto tokens = [&](const std::string& rows, task::Split split) {
+    const train::Job job = small_job({"data.source=" + folder.path().string(), "model.corpus=files",
+                                      "data.train_rows=" + rows, "model.length=2"},
+                                     "word_lm");
+    const auto stream = job.splits().stream(split, {.batch = 1});
+    double items = 0;
+    for (std::int64_t step = 0; step < stream->steps(0); ++step) items += stream->items(0, step);
+    return items + 1;
+  };
+  for (const char* rows : {"0", "1", "2"}) {
+    CAPTURE(rows);
+    CHECK(tokens(rows, task::Split::kValid) == 8);
+    CHECK(tokens(rows, task::Split::kTest) == 10);
+  }
+  CHECK(tokens("0", task::Split::kTrain) == 9);
+  CHECK(tokens("1", task::Split::kTrain) == 3);
 }
 
 TEST_CASE("word_lm: the forms of a folder begin with the one that is there") {

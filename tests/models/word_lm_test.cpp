@@ -200,6 +200,65 @@ TEST_CASE("word_lm: every word of a file but the first is scored") {
   CHECK(evaluator.run(*stream).items == 13 * 6 - 1);
 }
 
+TEST_CASE("word_lm: a text is evaluated in batches of segments, and a short one as well") {
+  const train::Job job = job_with();
+  const auto stream = job.splits().stream(task::Split::kTest, {.batch = 7, .shuffle = {}});
+  // 77 predictions in segments of 6, of which 16 would fit into a batch.
+  CHECK(stream->shapes() == std::vector<task::Sizes>{{12, 6}, {1, 5}});
+  CHECK(stream->steps(0) == 2);
+}
+
+TEST_CASE("word_lm: the log-probabilities of a text's words add up to its loss") {
+  for (const char* more :
+       {"model.cutoffs=", "model.cutoffs=6,13", "model.attention=softmax", "model.mask=none"}) {
+    CAPTURE(more);
+    const train::Job job = job_with({more, "model.label_smoothing=0.1"});
+    const auto backend = make_backend(default_backend());
+    Variables variables(*backend, 3);
+    train::Evaluator evaluator(*backend, variables, job);
+    evaluator.declare();
+    const auto stream = job.splits().stream(task::Split::kTest, {.batch = 1, .shuffle = {}});
+    const double nll = evaluator.run(*stream).loss * (13 * 6 - 1);
+    // The test text again, from the numbers of its words.
+    const auto& network = dynamic_cast<const WordLmNetwork&>(job.network());
+    std::vector<std::string> lines(1);
+    const auto add = [&](std::int32_t number) {
+      const std::string& word = network.vocabulary().word(number + text::Vocabulary::kUnk);
+      if (word == kEndOfLine) {
+        lines.emplace_back();
+      } else {
+        lines.back() += (lines.back().empty() ? "" : " ") + word;
+      }
+    };
+    bool begins = true;
+    for (std::int64_t step = 0; step < stream->steps(0); ++step) {
+      const task::Batch& batch = stream->at(0, step);
+      if (std::exchange(begins, false)) add(batch.values[0].as<std::int32_t>()[0]);
+      for (const std::int32_t target : batch.values[1].as<std::int32_t>()) add(target);
+    }
+    lines.pop_back();
+    const auto scorer = job.network().decoder(lines, 1);
+    evaluator.decode(*scorer, [] { return false; });
+    const std::vector<std::string> answers = scorer->answers();
+    REQUIRE(answers.size() == lines.size());
+    CHECK(answers[0].starts_with("- "));
+    double sum = 0;
+    for (std::size_t line = 0; line < lines.size(); ++line) {
+      const auto values = text::words_of(answers[line]);
+      CHECK(values.size() == text::words_of(lines[line]).size() + 1);
+      double of_line = 0;
+      for (const std::string_view value : values) {
+        if (value != "-") of_line += std::stod(std::string(value));
+      }
+      const task::RankedAnswer ranked = scorer->ranked(1).at(line).at(0);
+      CHECK(ranked.text == lines[line]);
+      CHECK(ranked.log_probability == doctest::Approx(of_line).epsilon(1e-5));
+      sum += of_line;
+    }
+    CHECK(-sum == doctest::Approx(nll).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("word_lm: gradients of every parameter" * doctest::test_suite("slow")) {
   check_gradients(job_with({"model.dropout=0"}), 4);
   check_gradients(job_with({"model.dropout=0", "model.cutoffs=8", "model.cores=2",

@@ -63,7 +63,7 @@ TEST_CASE("classes: outputs that are NaN are wrong in the error and in the table
       0);
   io::TensorFile file = io::read_safetensors(temp / "run/checkpoints/best.safetensors");
   for (auto& [name, tensor] : file.tensors) {
-    if (tensor.dtype() != DType::kF32 || tensor.shape().size() != 2) continue;
+    if (tensor.dtype() != DType::kF32 || tensor.shape().rank() != 2) continue;
     const std::span<float> values = tensor.as<float>();
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 3 == 0 ? -3e38f : 3e38f;
   }
