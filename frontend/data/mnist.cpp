@@ -34,6 +34,12 @@ fs::path find(const fs::path& folder, const std::string& file) {
 
 constexpr std::string_view kImages = "-images-idx3-ubyte", kLabels = "-labels-idx1-ubyte";
 
+// Whether a set is there, or one part of it: files of two sets are never mixed.
+bool has_images(const fs::path& folder) {
+  return plain_or_gz(folder / ("train" + std::string(kImages))) ||
+         plain_or_gz(folder / ("t10k" + std::string(kImages)));
+}
+
 // `part` is the files' word for it: train, t10k, or any other.
 Dataset load_part(const fs::path& folder, const std::string& part) {
   const fs::path images_path = find(folder, part + std::string(kImages));
@@ -66,7 +72,7 @@ Dataset load_mnist(const fs::path& folder, Part part) {
   const std::string word = part == Part::kTrain ? "train" : "t10k";
   const std::string marker = word + std::string(kImages);
   for (const fs::path& place : {folder, folder / "mnist"}) {
-    if (plain_or_gz(place / marker)) return load_part(place, word);
+    if (has_images(place)) return load_part(place, word);
   }
   fail(ErrorKind::kIo,
        "[mnist] {}: expected {} or {}.gz there or in its folder mnist, got neither{}",

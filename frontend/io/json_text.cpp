@@ -6,8 +6,13 @@ namespace keel::io {
 namespace {
 
 std::optional<nlohmann::json> value_at(std::string_view json, std::string_view key) {
-  const nlohmann::json value = nlohmann::json::parse(json, nullptr, false);
-  if (!value.is_object()) return std::nullopt;
+  int times = 0;
+  const auto count = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& at) {
+    if (depth == 1 && event == nlohmann::json::parse_event_t::key && at == key) ++times;
+    return true;
+  };
+  const nlohmann::json value = nlohmann::json::parse(json, count, false);
+  if (!value.is_object() || times > 1) return std::nullopt;
   const auto found = value.find(key);
   return found == value.end() ? std::nullopt : std::optional(*found);
 }

@@ -143,7 +143,7 @@ std::vector<LabelledText> read_csv(std::string_view content, const std::string& 
 }
 
 std::vector<LabelledText> read_json_lines(std::string_view content, const std::string& file) {
-  LabelledRowsOf rows(file, "a JSON object {\"label\": ..., \"text\": ...}");
+  LabelledRowsOf rows(file, "a JSON object {\"label\": ..., \"text\": ...} with each key once");
   text::Lines lines(content);
   while (const std::optional<text::Line> line = lines.next()) {
     const auto label = io::json_word(line->text, "label");

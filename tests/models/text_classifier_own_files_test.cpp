@@ -91,7 +91,10 @@ TEST_CASE("labelled text: refusals name file, line, what was expected and what c
                 "expected 2 fields with commas between, a label and a text "
                 "among them, got no such line"));
   CHECK(refused("x.jsonl", "{\"label\": \"a\"}\n",
-                "line 1: expected a JSON object {\"label\": ..., \"text\": ...}, got '{\"label\""));
+                "line 1: expected a JSON object {\"label\": ..., \"text\": ...} with each key once, "
+                "got '{\"label\""));
+  CHECK(refused("x.jsonl", "{\"label\": \"a\", \"text\": \"b\", \"label\": \"c\"}\n",
+                "with each key once, got '{\"label\""));
   CHECK(refused(
       "x.jsonl", "{\"label\": 1.0, \"text\": \"a\"}\n",
       "line 1: expected a label that is a text or a whole number, such as \"1\" or 1, got 1.0"));

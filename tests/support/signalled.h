@@ -9,12 +9,16 @@
 
 namespace keel::test {
 
+// The process's handler of SIGTERM.
+void (*sigterm_handler())(int);
+
 // Counts the batches of all splits that are read, and raises SIGTERM with number `at`, from 1 on,
-// or with the next one for which the process has a handler.
+// or with the next one for which the process has another handler than when this was made.
 struct SignalAt {
   std::int64_t at = 0;  // 0: never
   std::int64_t read = 0;
   bool was_raised = false;
+  void (*outer)(int) = sigterm_handler();
 
   void count();
 };

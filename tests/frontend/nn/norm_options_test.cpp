@@ -205,10 +205,10 @@ TEST_CASE("norm options: a name stands for its formula") {
   const struct {
     const char *norm, *option, *fixed, *other;
   } rows[] = {{"layernorm_simple", "gain", "false", "true"},
-              {"layernorm_simple", "bias", "false", "1"},
+              {"layernorm_simple", "bias", "false", "true"},
               {"detachnorm", "detach_mean", "true", "false"},
               {"detachnorm", "detach_variance", "true", "false"},
-              {"detachmean", "detach_mean", "true", "0"},
+              {"detachmean", "detach_mean", "true", "false"},
               {"detachmean", "detach_variance", "false", "true"},
               {"detachvariance", "detach_mean", "false", "true"},
               {"detachvariance", "detach_variance", "true", "false"},
@@ -224,7 +224,7 @@ TEST_CASE("norm options: a name stands for its formula") {
         fmt::format("norm {}: option {}: expected {}, ", row.norm, row.option, row.fixed),
         fmt::format("got {}", row.other));
   }
-  Norm::parse("layernorm_simple{gain=0,bias=0,eps=1}");
+  Norm::parse("layernorm_simple{gain=false,bias=false,eps=1}");
 }
 
 TEST_CASE("norm options: the heads of powernorm") {

@@ -124,11 +124,12 @@ TEST_CASE("config: unknown names are refused with the nearest and the line") {
   check_set_refused("train.lrr", "1", "key 'train.lrr' is unknown", "nearest: 'train.lr'");
   check_set_refused("lr", "1", "key 'lr' is unknown", "nearest: 'train.lr'");
   check_set_refused("model.lr", "1", "key 'model.lr' is unknown", "nearest: 'train.lr'");
-  check_set_refused("train.learning_rate", "1", "'train.learning_rate' is unknown",
+  check_set_refused("train.learning_rate", "1", "key 'train.learning_rate' is unknown",
                     "nearest: 'train.lr'");
-  check_set_refused("batch_size", "1", "'batch_size' is unknown", "nearest: 'train.batch'");
-  check_set_refused("train.num_epochs", "1", "is unknown", "nearest: 'train.epochs'");
-  check_set_refused("train.norm", "none", "is unknown", "nearest: 'model.norm'");
+  check_set_refused("batch_size", "1", "key 'batch_size' is unknown", "nearest: 'train.batch'");
+  check_set_refused("train.num_epochs", "1", "key 'train.num_epochs' is unknown",
+                    "nearest: 'train.epochs'");
+  check_set_refused("train.norm", "none", "key 'train.norm' is unknown", "nearest: 'model.norm'");
   check_set_refused("", "1", "key '' is unknown", "");
   check_set_refused("model.hiden", "1", "key 'model.hiden'", "nearest: 'model.hidden'");
 }
