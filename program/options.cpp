@@ -129,8 +129,9 @@ void add_predict(Command command) {
   auto args = std::make_shared<PredictArgs>();
   app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
       ->required();
-  app->add_option("files", args->files,
-                  "pictures, PNG, PGM or PPM, and folders of pictures, for a model of pictures");
+  app->add_option(
+      "files", args->files,
+      "pictures, PNG, JPEG, PGM or PPM, and folders of pictures, for a model of pictures");
   add_answer_options(*app, *args);
   app->add_option("--text", args->texts, "a line, in place of standard input; several times")
       ->allow_extra_args(false)

@@ -67,8 +67,8 @@ void expect_files(const std::vector<std::string>& names, std::string_view task) 
     std::error_code ignored;
     check(std::filesystem::exists(name, ignored), ErrorKind::kIo,
           "predict: no file is called '{}'; {} classifies pictures and takes the names of their "
-          "files (.png, .pgm or .ppm), as arguments or as lines of standard input",
-          shortened(name, kMostShownName), task);
+          "files ({}), as arguments or as lines of standard input",
+          shortened(name, kMostShownName), task, io::picture_endings());
   }
 }
 

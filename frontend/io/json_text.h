@@ -7,8 +7,8 @@
 
 namespace keel::io {
 
-// The text under `key` in the JSON object `json`; nothing if `json` is not an object, if there is no
-// text under `key`, or if the object has `key` twice.
+// The text under `key` in the JSON object `json`; nothing if `json` is not an object, if it has no
+// text under `key`, or if it has `key` twice.
 std::optional<std::string> json_text(std::string_view json, std::string_view key);
 
 // The same, but an integer also counts, as its digits.

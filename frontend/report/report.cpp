@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/train/evaluator.h"
 #include "frontend/train/progress.h"
 
 namespace keel::report {
@@ -38,18 +39,16 @@ int digits_of(const SectionReport& report, const Figure& figure) {
   return digits_for(size, figure.unit);
 }
 
-// "2.30 (s.e. 0.21)": the number of one run, which is not exact for being the only one. The
-// binomial standard error of a share of none is no error; it has the limit that a share passes of
-// which as many items show none with a probability of 5 %.
+// "2.30 (s.e. 0.21)": the number of one run, which is not exact for being the only one.
 std::string text_of_one(const Run& run, const Figure& figure, int digits) {
   const std::string value = short_text(value_in(run, figure), digits);
   const auto n = counted_in(run, figure);
   if (!n) return value;
-  const double share = *value_in(run, figure) / 100, limit = 100 * (1 - std::pow(0.05, 1 / *n));
-  if (share == 0) return fmt::format("{} (below {:.{}f})", value, limit, digits);
-  if (share == 1) return fmt::format("{} (above {:.{}f})", value, 100 - limit, digits);
-  const double error = 100 * std::sqrt(share * (1 - share) / *n);
-  return fmt::format("{} (s.e. {:.{}f})", value, error, digits);
+  const double share = *value_in(run, figure) / 100;
+  const train::ShareError error = train::error_of_share(share, *n);
+  if (share == 0) return fmt::format("{} (below {:.{}f})", value, error.limit, digits);
+  if (share == 1) return fmt::format("{} (above {:.{}f})", value, 100 - error.limit, digits);
+  return fmt::format("{} (s.e. {:.{}f})", value, error.standard, digits);
 }
 
 // The mean over the finished runs with its deviation, or what the only one has.

@@ -136,16 +136,18 @@ Measured measured(const task::MetricInfo& info, const Known& known) {
   return {info, info.of(ratio.sum, ratio.count), ratio.sum, ratio.count};
 }
 
-// The binomial standard error of a share. It is 0 for a share of nothing or of all, so such a share
-// has the limit that a share of as many items passes with a probability of 5 %.
 std::string spread_text(double share, double count) {
-  const double limit = 100 * (1 - std::pow(0.05, 1 / count));
-  if (share == 0) return fmt::format(" (below {:.2f}, confidence 95 %)", limit);
-  if (share == 1) return fmt::format(" (above {:.2f}, confidence 95 %)", 100 - limit);
-  return fmt::format(" +- {:.2f}", 100 * std::sqrt(share * (1 - share) / count));
+  const ShareError error = error_of_share(share, count);
+  if (share == 0) return fmt::format(" (below {:.2f}, confidence 95 %)", error.limit);
+  if (share == 1) return fmt::format(" (above {:.2f}, confidence 95 %)", 100 - error.limit);
+  return fmt::format(" +- {:.2f}", error.standard);
 }
 
 }  // namespace
+
+ShareError error_of_share(double share, double count) {
+  return {100 * std::sqrt(share * (1 - share) / count), 100 * (1 - std::pow(0.05, 1 / count))};
+}
 
 double Evaluation::at(std::string_view metric) const {
   const auto found =

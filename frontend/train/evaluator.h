@@ -20,6 +20,13 @@ struct Measured {
   double sum = 0, count = 0;  // that it was formed of; both 0 when a scorer gave it
 };
 
+// How far a share of `count` items may be off, in percent: its binomial standard error, which is 0
+// for a share of none or of all, and the share that would show none with a probability of 5 %.
+struct ShareError {
+  double standard, limit;
+};
+ShareError error_of_share(double share, double count);
+
 // How many answers a decoder found, and in how many seconds.
 struct Decoded {
   std::int64_t answers = 0;

@@ -90,9 +90,10 @@ TEST_CASE("labelled text: refusals name file, line, what was expected and what c
   CHECK(refused("x.csv", "label,text\n",
                 "expected 2 fields with commas between, a label and a text "
                 "among them, got no such line"));
-  CHECK(refused("x.jsonl", "{\"label\": \"a\"}\n",
-                "line 1: expected a JSON object {\"label\": ..., \"text\": ...} with each key once, "
-                "got '{\"label\""));
+  CHECK(
+      refused("x.jsonl", "{\"label\": \"a\"}\n",
+              "line 1: expected a JSON object {\"label\": ..., \"text\": ...} with each key once, "
+              "got '{\"label\""));
   CHECK(refused("x.jsonl", "{\"label\": \"a\", \"text\": \"b\", \"label\": \"c\"}\n",
                 "with each key once, got '{\"label\""));
   CHECK(refused(

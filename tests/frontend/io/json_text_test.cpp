@@ -10,8 +10,9 @@ TEST_CASE("json text: what stands under a key, or nothing") {
   CHECK(json_text(R"({"a": 1, "text": "x\n\"y\" \u00e9"})", "text") == "x\n\"y\" \u00e9");
   CHECK(json_text(R"({"text": ""})", "text") == "");
   CHECK(json_text(R"({"a": {"text": "b"}, "text": "c", "x": 1, "x": 2})", "text") == "c");
-  for (const char* other : {R"({"txt": "a"})", R"({"text": 5})", R"(["text", "a"])", R"("text")",
-                            R"({"text": "a")", R"({"text": "a", "text": "b"})", "", "{\"text\": \"\xFF\"}"}) {
+  for (const char* other :
+       {R"({"txt": "a"})", R"({"text": 5})", R"(["text", "a"])", R"("text")", R"({"text": "a")",
+        R"({"text": "a", "text": "b"})", "", "{\"text\": \"\xFF\"}"}) {
     CAPTURE(std::string(other));
     CHECK_FALSE(json_text(other, "text").has_value());
   }

@@ -20,12 +20,9 @@ TEST_CASE("first values: the share that is left, by norm and updates") {
     const char* norm;
     double keep;
   } rows[] = {{"batchnorm", 0.99},  // of mnist_mlp
-              {"batchnorm{keep=0.5}", 0.5},
-              {"pn_v", 0.9},
-              {"pn_v{keep=0.7}", 0.7},
-              {"mabn", 0.98},
-              {"powernorm", 0.9},
-              {"batchrenorm{rate=0.2}", 0.8}};
+              {"batchnorm{keep=0.5}", 0.5}, {"pn_v", 0.9},
+              {"pn_v{keep=0.7}", 0.7},      {"mabn", 0.98},
+              {"powernorm", 0.9},           {"batchrenorm{rate=0.2}", 0.8}};
   for (const auto& row : rows) {
     CAPTURE(std::string(row.norm));
     const Job job = small_job({std::string("model.norm=") + row.norm});
@@ -47,8 +44,8 @@ TEST_CASE("first values: micro-batches move the statistics each, those of shards
   };
   CHECK(share({"model.norm=batchnorm{keep=0.9}", "train.batch=16", "train.accumulate=2"}) ==
         doctest::Approx(std::pow(0.9, 8)));
-  CHECK(share({"model.norm=batchnorm{keep=0.9}", "train.batch=16", "train.accumulate=2", "train.shards=2",
-               "train.statistics=local"}) == doctest::Approx(std::pow(0.9, 4)));
+  CHECK(share({"model.norm=batchnorm{keep=0.9}", "train.batch=16", "train.accumulate=2",
+               "train.shards=2", "train.statistics=local"}) == doctest::Approx(std::pow(0.9, 4)));
 }
 
 TEST_CASE("first values: a run warns above a twentieth and not below") {
