@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -188,8 +187,8 @@ int eval_with(const EvalArgs& args, Communicator& ranks) {
                       decoded_text(e, decoder.get()),
                       scorer ? confusion_text(scorer->confusion()) : ""));
   }
-  check(std::isfinite(e.loss), ErrorKind::kDiverged, "eval: the loss is {}: {} gives no result",
-        e.loss, path);
+  check(e.is_finite(), ErrorKind::kDiverged, "eval: the loss is {}: {} gives no result", e.loss,
+        path);
   return 0;
 }
 

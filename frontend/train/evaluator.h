@@ -1,6 +1,7 @@
 // Loss and metrics of a model on a whole split, in evaluation mode.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -40,6 +41,8 @@ struct Evaluation {
   double items = 0;
   std::optional<Decoded> decoded = {};
 
+  // Whether the loss is a number; with no items there is none, which is no fault of the network.
+  bool is_finite() const { return items == 0 || std::isfinite(loss); }
   // Throws Error{kUsage} for a metric that is not there.
   double at(std::string_view metric) const;
 };

@@ -1,5 +1,4 @@
 // The outcome of a run: the measurements at its end.
-#include <cmath>
 
 #include "frontend/train/first_values.h"
 #include "frontend/train/run_result.h"
@@ -131,8 +130,8 @@ void Trainer::measure_average() {
 
 void Trainer::expect_finite_end() const {
   const auto expect = [](const char* what, const std::optional<Evaluation>& e) {
-    check(!e || std::isfinite(e->loss), ErrorKind::kDiverged,
-          "the loss of {} is {}: the run has no result", what, e ? e->loss : 0);
+    check(!e || e->is_finite(), ErrorKind::kDiverged, "the loss of {} is {}: the run has no result",
+          what, e ? e->loss : 0);
   };
   expect("the last weights on the validation set", summary_.valid);
   expect("the last weights on the test set", summary_.test);

@@ -126,7 +126,7 @@ TEST_CASE("conll: blanks and tabs alone on a line end a sentence") {
       const Treebank treebank = read_bank(row + between + row + "\t");
       REQUIRE(treebank.sentences.size() == 2);
       CHECK(treebank.sentences[1].size() == 1);
-      CHECK(written_again(treebank) == row + between + row + "\t");
+      CHECK(written_again(treebank) == row + between + row + "\t\n");
     }
   }
 }

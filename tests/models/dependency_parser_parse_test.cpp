@@ -113,27 +113,26 @@ TEST_CASE("parser: logits that are not numbers are an error") {
   CHECK(refuses(ErrorKind::kDiverged, "not a number", [&] { parser.take(predictions); }));
 }
 
-// A parser of the sentence `gold` whose network has said the transitions of another tree of it.
+// A parser of the sentences `gold` whose network has said the transitions of other trees of them.
 GreedyParser guided(const std::string& gold, const std::string& said) {
   const auto treebank = numbered_bank(gold, gold + "\n" + said);
   const auto guide = numbered_bank(said, gold + "\n" + said);
   const TransitionClasses& classes = treebank->symbols->classes();
-  const std::vector<Transition> transitions =
-      derivation(guide->sentences[0].heads, guide->sentences[0].labels);
-  REQUIRE_FALSE(transitions.empty());
-  Configuration configuration;
-  configuration.start(guide->sentences[0].size());
   GreedyParser parser(treebank, 1);
-  for (const Transition& transition : transitions) {
-    if (configuration.legal() != Legal::kShift) {
-      REQUIRE(parser.next() != nullptr);
-      Tensor logits(DType::kF32, {1, classes.size()});
-      logits.as<float>()[std::size_t(classes.number(transition))] = 1;
-      Predictions predictions;
-      predictions.emplace("logits", std::move(logits));
-      parser.take(predictions);
+  for (const auto& sentence : guide->sentences) {
+    Configuration configuration;
+    configuration.start(sentence.size());
+    for (const Transition& transition : derivation(sentence.heads, sentence.labels)) {
+      if (configuration.legal() != Legal::kShift) {
+        REQUIRE(parser.next() != nullptr);
+        Tensor logits(DType::kF32, {1, classes.size()});
+        logits.as<float>()[std::size_t(classes.number(transition))] = 1;
+        Predictions predictions;
+        predictions.emplace("logits", std::move(logits));
+        parser.take(predictions);
+      }
+      configuration.apply(transition);
     }
-    configuration.apply(transition);
   }
   CHECK(parser.next() == nullptr);
   return parser;

@@ -275,7 +275,7 @@ TEST_CASE("caption files: what is missing or broken is said with file and line")
   std::filesystem::remove(folder / "dev_ims.safetensors");
   says(ErrorKind::kIo, "expected the features of the images in dev_ims.safetensors or .npy");
   test::write_bytes(folder / "vgg_feats.mat", "MATLAB");
-  says(ErrorKind::kIo, "(found train_ims.safetensors, vgg_feats.mat: an f32 array of NumPy");
+  says(ErrorKind::kIo, "train_ims.safetensors, vgg_feats.mat: an f32 array of NumPy");
   says(ErrorKind::kIo, "model.features=made_up does without");
   write_folder(folder);
   write_bytes(folder / "train_caps.txt", five_lines(2, "x") + "one more\n");

@@ -13,8 +13,7 @@ namespace {
 
 // Every symbol is as likely as any other: what comes is <unk>, the first symbol that may, and then
 // the end, which stands before it.
-TEST_CASE(
-    "translation search: among equals the documented one, alone and after another sentence") {
+TEST_CASE("translation search: among equals the documented one, alone and after another sentence") {
   TranslationRun run({"model.dropout=0", "model.beam=2"});
   run.translate({"s1"});
   Tensor table = run.variables.read("target/table");

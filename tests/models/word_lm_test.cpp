@@ -168,7 +168,8 @@ TEST_CASE("word_lm: the loss is that of the logits that the writer reads") {
     const auto backend = make_backend(default_backend());
     Variables variables(*backend, 1);
     const auto stream = job.splits().stream(task::Split::kTest, {.batch = 1, .shuffle = {}});
-    const task::Batch& batch = stream->at(0, 0);
+    const task::Batch& batch = stream->at(0, 1);  // the last segment, alone in its batch
+    REQUIRE(batch.sizes == task::Sizes{1, 5});
     const auto words = batch.values[0].as<std::int32_t>();
     const Tensor logits = logits_of(job, {words.begin(), words.end()});
     const std::int64_t count = logits.shape()[1];

@@ -55,7 +55,7 @@ std::vector<std::vector<std::string>> tab_fields(const std::string& text) {
 }
 
 // Finite weights may overflow: then a row has no answer, and no command makes one up.
-TEST_CASE("classes: outputs that are NaN are wrong in the error and in the table, and no answer") {
+TEST_CASE("classes: outputs that are NaN are wrong in the accuracy and in the table, and no answer") {
   const test::TempDir temp;
   const std::string spoilt = temp / "spoilt.safetensors", said = temp / "said.tsv";
   REQUIRE(
@@ -72,7 +72,7 @@ TEST_CASE("classes: outputs that are NaN are wrong in the error and in the table
   CHECK(eval.code == 6);
   CHECK(holds(eval.err, "eval: the loss is "));
   const Json json = Json::parse(eval.out, nullptr, false);
-  CHECK(json.at("error") == 100);
+  CHECK(json.at("accuracy") == 0);
   CHECK(json.at("loss").is_null());
   for (const Json& of_class : json.at("confusion").at("classes")) {
     CHECK(of_class.at("rows") > 0);

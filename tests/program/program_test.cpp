@@ -59,7 +59,6 @@ TEST_CASE("program: a wrong command line is refused with one line") {
   check_refusal(run_keel({"train", "mnist_mlp", "--bach", "3"}), 2, "--bach");
   check_refusal(run_keel({"train", "mnist_mlp", "--threads", "many"}), 2, "many");
   check_refusal(run_keel({"train", "mnist_mlp", "--threads", "100000"}), 2, "--threads");
-  check_refusal(run_keel({"list"}), 2, "what");
   check_refusal(run_keel({"list", "colours"}), 2, "colours");
   check_refusal(run_keel({"eval"}), 2, "checkpoint");
   check_refusal(run_keel({"bench", "step", "mnist_mlp", "--rounds", "0"}), 2, "--rounds");

@@ -47,7 +47,9 @@ TEST_CASE("train: the result for people on stdout, progress on stderr") {
 TEST_CASE("train: progress goes on while an evaluation runs") {
   const test::TempDir temp;
   REQUIRE(run_keel(small_train(temp / "run", {"train.epochs=1"})).code == 0);
-  // With no step left the evaluation is the first of which something is said.
+  // As a run that was killed in its last test: no step is left, so that the evaluation is the first
+  // of which something is said.
+  REQUIRE(std::filesystem::remove(temp / "run/result.json"));
   const ProcessResult result = run_keel({"train", "--resume", temp / "run"});
   CHECK(result.code == 0);
   CHECK(holds(result.err, "\nepoch 1, step 8: evaluating, batch 1 of 1\n"));
@@ -104,8 +106,8 @@ TEST_CASE("train: a recursion of PowerNorm that is no contraction is warned of, 
   CHECK(warning.starts_with("warning: step 1: "));
   CHECK(holds(warning, "/norm: powernorm.contraction is "));
   CHECK(holds(warning, ", above 1: the recursion of nu is no contraction"));
-  CHECK(std::ranges::count(warning, '\n') == 1);
-  CHECK(said("powernorm{alpha_b=1}").empty());
+  CHECK(warning.find("contraction is") == warning.rfind("contraction is"));
+  CHECK_FALSE(holds(said("powernorm{alpha_b=1}"), "contraction"));
 }
 
 TEST_CASE("train: the folder is called after model and recipe when none is given") {

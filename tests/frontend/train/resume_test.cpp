@@ -208,7 +208,7 @@ TEST_CASE("resume: SIGTERM and SIGINT save, say how to go on, and exit 128 and t
     const auto result = process.wait();
     CHECK(result.code == 128 + signal);
     CHECK(result.out.empty());
-    CHECK(result.err.find("go on with: keel train --resume " + folder) != std::string::npos);
+    CHECK(result.err.find("keel train --resume " + folder + "\n") != std::string::npos);
     const CheckpointStore store(temp / "run/checkpoints", [](const std::string&) {});
     const auto last = store.latest();
     REQUIRE(last.has_value());

@@ -56,6 +56,16 @@ void check_evaluation(const ResultJson& json, const Evaluation& e) {
     keys.emplace_back("items");
     CHECK(json.at("items") == e.items);
   }
+  std::vector<std::string> shares;
+  for (const Measured& m : e.metrics) {
+    if (m.info.unit != "%" || m.count == 0) continue;
+    shares.push_back(m.info.name);
+    CHECK(json.at("counted").at(m.info.name) == m.count);
+  }
+  if (!shares.empty()) {
+    keys.emplace_back("counted");
+    CHECK(keys_of(json.at("counted")) == shares);
+  }
   CHECK(keys_of(json) == keys);
 }
 
@@ -162,7 +172,7 @@ TEST_CASE("run result: a finished run is resumed to nothing, unless its recipe c
   const auto said = test::run_keel({"train", "--quiet", "--resume", temp.path().string()});
   CHECK(said.code == 0);
   CHECK(said.out.empty());
-  CHECK(said.err == "keel: " + temp.path().string() + ": finished already; nothing to do\n");
+  CHECK(said.err == temp.path().string() + ": finished already; nothing to do\n");
   const auto json = test::run_keel({"train", "--resume", temp.path().string(), "--json"});
   ResultJson expected{{"folder", temp.path().string()}};
   expected.update(result_in(temp.path()));
