@@ -22,7 +22,7 @@ SKIPPED = 77
 PARTS = {"numpy": (["interface", "numpy", "masks_numpy"], "libkeel_norm.so"),
          "torch": (["torch", "constructors", "options", "masks_torch", "layouts", "second",
                     "binding", "modules", "samples", "sync", "fsdp", "ddp", "layers", "encoder",
-                    "cuda", "types", "dynamic", "weight_norm", "docs"],
+                    "cuda", "types", "dynamic", "weight_norm", "docs", "runs"],
                    "libkeel_norm.so"),
          "jax": (["jax", "jax_errors", "masks_jax"], "libkeel_norm_jax.so")}
 
@@ -165,6 +165,11 @@ def main():
         second = check_cmake(example, prefix, folder)
         if first != second:
             sys.exit(f"check_norm_library: expected the same output, got\n{first}and\n{second}")
+        if (build / "keel").is_file():  # test_runs.py trains with it
+            os.environ["KEEL_PROGRAM"] = str(build / "keel")
+        else:
+            print("check_norm_library: this build has no keel: keel_norms.torch.load_run was not "
+                  "tested")
         for package in PARTS:
             check_python(root, prefix, package)
         check_wheel(root, build, folder)

@@ -16,6 +16,7 @@ from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d,
 from .convert import convert
 from .row_modules import (AdaNorm, DetachNorm, GroupNorm, GroupScaling, InstanceNorm1d,
                           InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm)
+from .runs import load_run
 from .sync_modules import (SyncBatchNorm, SyncBatchRenorm, SyncMABN, SyncPNV, SyncPowerNorm,
                            convert_sync_batchnorm)
 from .weight_modules import WeightNorm, weight_norm
@@ -26,5 +27,5 @@ __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenor
            "GroupNorm", "GroupScaling", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm",
            "LayerNormSimple", "MABN", "PNV", "PowerNorm", "RMSNorm", "ScaleNorm",
            "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "WeightNorm",
-           "binding", "checkpoint", "convert", "convert_sync_batchnorm", "functional",
+           "binding", "checkpoint", "convert", "convert_sync_batchnorm", "functional", "load_run",
            "weight_norm"]
