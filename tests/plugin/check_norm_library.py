@@ -19,12 +19,12 @@ import zipfile
 SKIPPED = 77
 
 # The tests of a part of keel_norms, and the library that it needs.
-PARTS = {"numpy": (["interface", "numpy", "masks_numpy"], "libkeel_norm.so"),
+PARTS = {"numpy": (["interface", "numpy", "masks_numpy", "options_numpy"], "libkeel_norm.so"),
          "torch": (["torch", "constructors", "options", "masks_torch", "layouts", "second",
                     "binding", "modules", "samples", "sync", "fsdp", "ddp", "layers", "encoder",
                     "cuda", "types", "dynamic", "weight_norm", "docs", "runs"],
                    "libkeel_norm.so"),
-         "jax": (["jax", "jax_errors", "masks_jax"], "libkeel_norm_jax.so")}
+         "jax": (["jax", "jax_errors", "masks_jax", "options_jax"], "libkeel_norm_jax.so")}
 
 
 # What a wheel has beside Python's files: libraries, and licences of what is in them.

@@ -1,4 +1,6 @@
 """The functions of the norms, alike for NumPy and JAX, made from the table of norms."""
+import numbers
+
 from . import _library
 from ._norms import NORMS
 
@@ -25,7 +27,7 @@ def function(norm, forward, result):
             return forward(norm, x, (), options)
     inputs, attributes = _library.ops()[norm]
     options = [*(["state"] if facts.states else []), *(["mask"] if "mask" in inputs else []),
-               *attributes]
+               *(f"{name}={default}" for name, default in attributes.items())]
     apply.__name__ = apply.__qualname__ = norm
     apply.__doc__ = (f"{facts.formula}.\n\n{facts.source}. Options: {', '.join(options)}. "
                      f"Returns {result}.")
@@ -43,6 +45,9 @@ def rows(norm, x):
 
 def state_shape(state, channels, m):
     """The shape of a state of _norms.State."""
+    for name, size in (("channels", channels), ("m", m)):
+        if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
+            raise _library.KeelError(f"{name}: expected an integer of 1 or more, got {size!r}")
     return {"channels": (channels,), "scalar": (), "ring": (m, channels)}[state.shape]
 
 

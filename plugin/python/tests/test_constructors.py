@@ -140,6 +140,27 @@ class Constructors(unittest.TestCase):
             self.assertIn(text, words)
         self.assertIn("process_group=None", pydoc.render_doc(knn.SyncPowerNorm))
 
+    def test_help_says_what_every_option_of_keel_means(self):
+        """By name, in the words of the class or of one that it is made from."""
+        for name in knn.__all__:
+            make = getattr(knn, name)
+            if not inspect.isclass(make):
+                continue
+            theirs = getattr(nn, name, None)
+            known = set(inspect.signature(theirs).parameters) if theirs else {"device", "dtype"}
+            words = " ".join(f"{base.__doc__} {base.__init__.__doc__}" for base in make.__mro__
+                             if base.__module__.startswith("keel_norms"))
+            own = [option for option, a in inspect.signature(make).parameters.items()
+                   if a.kind is a.KEYWORD_ONLY and option not in known]
+            own += getattr(make.__init__, "other_names", ())
+            if name.startswith(("AdaNorm", "DetachNorm")):
+                words += knn.LayerNormSimple.__doc__
+            elif name == "GroupNorm":
+                words += knn.LayerNorm.__doc__
+            for option in own:
+                with self.subTest(module=name, option=option):
+                    self.assertRegex(words, rf"`{option}`|\b{option}\b")
+
     def test_an_area_of_one_element(self):
         for norm, old, shape in ((knn.InstanceNorm1d(8), nn.InstanceNorm1d(8), (4, 8, 1)),
                                  (knn.InstanceNorm2d(8), nn.InstanceNorm2d(8), (4, 8, 1, 1)),

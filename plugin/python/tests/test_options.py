@@ -9,10 +9,13 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import option_cases  # noqa: E402
+
 from keel_norms import numpy as kn  # noqa: E402
 from keel_norms import torch as knn  # noqa: E402
+from keel_norms._library import ops  # noqa: E402
 from keel_norms._norms import NORMS  # noqa: E402
-from keel_norms.torch import functional  # noqa: E402
+from keel_norms.torch import _autograd, functional  # noqa: E402
 
 ROWS = dict(eps=0.5, unbiased=True, eps_outside=True)
 PLACE = {"device", "dtype", "affine", "gain", "bias", "process_group", "elementwise_affine"}
@@ -155,6 +158,29 @@ class Each(unittest.TestCase):
                     {"momentum"} if name == "InstanceNorm1d" else set())
             self.assertEqual(lacking, set(), name)
 
+    def test_options_that_leave_parameters_out(self):
+        for name, (arguments, _, _) in CASES.items():
+            make = getattr(knn, name)
+            known = inspect.signature(make).parameters
+            for option in {"affine", "gain", "bias", "elementwise_affine", "track_running_stats"}:
+                if option in known:
+                    others = {"affine": True} if option == "bias" and "affine" in known else {}
+                    one, two = (make(*arguments, **{**others, option: value}).state_dict().keys()
+                                for value in (True, False))
+                    with self.subTest(module=name, option=option):
+                        self.assertGreater(one, two)
+
+    def test_cast_first(self):
+        x, weight = torch.randn(40, 6).bfloat16(), torch.linspace(0.5, 1.5, 6).bfloat16()
+        found = []
+        for cast_first in (False, True):
+            norm = knn.RMSNorm(6, eps=1e-6, cast_first=cast_first, dtype=torch.bfloat16)
+            torch.nn.utils.vector_to_parameters(weight, norm.parameters())
+            found.append(norm(x))
+        expected = torch.nn.functional.rms_norm(x, (6,), eps=1e-6) * weight
+        self.assertTrue(torch.equal(found[1], expected))
+        self.assertFalse(torch.equal(found[0], found[1]))
+
     def test_kin_pass_the_same_on(self):
         for name in ("PNV", "PowerNorm", "MABN", "BatchRenorm1d"):
             kin = {"BatchRenorm1d": ["SyncBatchRenorm", "BatchRenorm2d"]}.get(name, ["Sync" + name])
@@ -168,28 +194,111 @@ class Each(unittest.TestCase):
 
 
 class Functional(unittest.TestCase):
-    """The functions of torch beside the modules, which have their options."""
+    """The functions of torch beside those of NumPy."""
 
+    GAIN = torch.linspace(0.5, 1.5, 6, dtype=torch.float64)
     CALLS = {
-        "LayerNorm": lambda x, **o: functional.layer_norm(x, (6,), **o),
-        "AdaNorm": lambda x, **o: functional.ada_norm(x, 6, **o),
-        "DetachNorm": lambda x, **o: functional.detach_norm(x, 6, **o),
-        "GroupScaling": lambda x, **o: functional.group_scaling(x, 2, **o),
-        "ScaleNorm": lambda x, **o: functional.scale_norm(x, torch.tensor([6**0.5]), **o),
+        "layer_norm": lambda x, g, **o: functional.layer_norm(x, (6,), g, g - 1, **o),
+        "rms_norm": lambda x, g, eps=1e-8, offset=0.0: functional.rms_norm(
+            x, (6,), g - offset, eps, offset=offset),
+        "rms_norm_cast_first": lambda x, g, eps=1e-8, offset=0.0: functional.rms_norm_cast_first(
+            x, (6,), g - offset, eps, offset=offset),
+        "ada_norm": lambda x, g, **o: functional.ada_norm(x, 6, **o),
+        "detach_norm": lambda x, g, **o: functional.detach_norm(x, 6, **o),
+        "scale_norm": lambda x, g, **o: functional.scale_norm(x, g[:1], **o),
+        "group_scaling": lambda x, g, **o: functional.group_scaling(x, **{"num_groups": 2, **o}),
+        "group_norm": lambda x, g, **o: functional.group_norm(
+            x, **{"num_groups": 2, **o}, weight=g, bias=g - 1),
+        "instance_norm": lambda x, g, **o: functional.instance_norm(
+            x.T.unsqueeze(0), g, g - 1, **o).squeeze(0).T,
+        "weight_norm": lambda x, g, dim=0, **o: functional.weight_norm(
+            x, g[:5] if dim == 0 else g, dim, **o),
     }
+    NAMES = {"groups": "num_groups", "by_column": "dim"}
+
+    def by_numpy(self, norm, x, dy, **options):
+        g = self.GAIN.numpy()
+        if norm == "weight_norm":
+            step = kn.weight_norm(x, g if options.get("by_column") else g[:5], **options)
+            return step.w, step.backward(dy)[0]
+        if norm == "instance_norm":
+            x, dy = x[None], dy[None]
+        affine = {"layer_norm": (g, g - 1), "group_norm": (g, g - 1), "instance_norm": (g, g - 1),
+                  "rms_norm": (g,), "scale_norm": (g[:1],)}.get(norm, ())
+        step = getattr(kn, norm)(x, *affine, **options)
+        return step.y.reshape(5, 6), step.backward(dy).dx.reshape(5, 6)
 
     def test_every_option(self):
+        random = np.random.default_rng(6)
+        x, dy = random.standard_normal((5, 6)), random.standard_normal((5, 6))
         for name, call in self.CALLS.items():
-            arguments, _, values = CASES[name]
-            for option, value in values.items():
-                x = torch.randn(5, 6, requires_grad=True)
-                y = call(x, **{option: value})
-                expected = getattr(knn, name)(*arguments, **{option: value})(x)
+            norm = "rms_norm" if name == "rms_norm_cast_first" else name
+            defaults = ops()[norm].defaults
+            for option, text in defaults.items():
+                base = {"groups": 2} if "groups" in defaults else {}
+                now = {"true": True, "false": False}.get(text, text)
+                value = 3 if option == "groups" else option_cases.values(norm, option, now)[0]
+                if option == "axes":
+                    continue  # normalized_shape
+                theirs = {self.NAMES.get(option, option): 1 if option == "by_column" else value}
+                given = torch.tensor(x, requires_grad=True)
+                y = call(given, self.GAIN, **theirs)
+                dx, = torch.autograd.grad(y, given, torch.tensor(dy))
                 with self.subTest(function=name, option=option):
-                    torch.testing.assert_close(y, expected)
-                    dy = torch.randn(5, 6)
-                    torch.testing.assert_close(torch.autograd.grad(y, x, dy, retain_graph=True),
-                                               torch.autograd.grad(expected, x, dy))
+                    plain = self.by_numpy(norm, x, dy, **base)
+                    expected = self.by_numpy(norm, x, dy, **{**base, option: value})
+                    self.assertTrue(option_cases.differ(plain, expected))
+                    for got, wanted in zip((y, dx), expected, strict=True):
+                        np.testing.assert_allclose(got.detach(), wanted, rtol=1e-12, atol=1e-12)
+
+    def test_the_offset_of_a_gain(self):
+        x = torch.randn(5, 6)
+        for name in ("rms_norm", "rms_norm_cast_first"):
+            call = self.CALLS[name]
+            torch.testing.assert_close(call(x, self.GAIN.float(), offset=1.0),
+                                       call(x, self.GAIN.float()))
+
+    def test_the_list_is_complete(self):
+        known = {name for name, value in vars(functional).items()
+                 if inspect.isfunction(value) and name.endswith(("_norm", "_scaling", "_first"))
+                 and not name.startswith("_")}
+        self.assertEqual(known - {"column_norm"}, self.CALLS.keys())
+
+
+class Table(unittest.TestCase):
+    """Every option in the library's table, by the calls that modules and functions share."""
+
+    def run_in_torch(self, norm, attributes):
+        found, state = [], {}
+        names = ops()[norm].inputs
+        if norm in NORMS and NORMS[norm].states:
+            first = kn.first_state(norm, 6, attributes.get("m", 16), np.float64)
+            state = {name: torch.tensor(value) for name, value in first.items()}
+        for x, affine, dy in option_cases.inputs(norm, attributes):
+            given = [torch.tensor(value, requires_grad=True) for value in (x, *affine)]
+            if state:
+                outputs = functional.column_norm(
+                    norm, given[0], {**dict(zip(("gain", "bias"), given[1:])), **state,
+                                     "mask": torch.tensor(option_cases.MASK)}, attributes)
+                y = outputs["y"]
+            else:
+                self.assertLessEqual(len(given), len(names))
+                y = _autograd.row(norm, tuple(attributes.items()), *given)
+            found += [y, *torch.autograd.grad(y, given, torch.tensor(dy))]
+            for name, facts in NORMS[norm].states.items() if state else ():
+                following = outputs.get(facts.next)
+                if following is not None and following.shape == state[name].shape:
+                    state[name] = following
+            found += [value.clone() for value in state.values()]
+        return [value.detach().numpy() for value in found]
+
+    def test_every_option_arrives(self):
+        for norm, option, attributes, expected in option_cases.cases():
+            if norm == "instance_norm":
+                continue  # here it is a group norm; Functional has it
+            with self.subTest(norm=norm, option=option):
+                for got, wanted in zip(self.run_in_torch(norm, attributes), expected, strict=True):
+                    np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
 
 
 if __name__ == "__main__":

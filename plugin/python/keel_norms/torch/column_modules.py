@@ -130,7 +130,7 @@ class _ColumnNorm(NoFastPath, nn.Module):
     def __init__(self, num_features, *, affine=True, gain=True, bias=True, device=None, dtype=None,
                  **attributes):
         """Without `affine` there is neither weight nor bias, without `gain` no weight, without
-        `bias` no bias. The attributes are those of keel's op."""
+        `bias` no bias. All other options are those of the class."""
         super().__init__()
         self.num_features, self.attributes = num_features, attributes
         place = {"device": device, "dtype": dtype}
@@ -235,8 +235,9 @@ def _is(value, text):
 
 
 class PNV(_ColumnNorm):
-    """Batch norm by the quadratic mean alone. Shen et al. 2020, definition 1. `keep` is the share
-    of the running mean square that a step keeps; momentum=1 - keep may be given in its place."""
+    """Batch norm by the quadratic mean alone. Shen et al. 2020, definition 1. `eps` is added to the
+    mean square. `keep` is the share of the running mean square that a step keeps; momentum=1 - keep
+    may be given in its place."""
 
     norm = "pn_v"
 
@@ -246,10 +247,18 @@ class PNV(_ColumnNorm):
 
 
 class PowerNorm(_ColumnNorm):
-    """PowerNorm, Shen et al. 2020, algorithm 2. `heads` groups of the channels are scaled in front
-    of it; keel's command line has one unless it is told another number. The backward moves
-    running_nu, which is in units of the loss. contraction and nu_max are those of the last training
-    forward: nu stays bounded while contraction is below 1 (theorem 4)."""
+    """PowerNorm, Shen et al. 2020, algorithm 2. Options:
+
+    - `mode`: "paper", the algorithm as printed, or "release", as the authors' program has it;
+    - `heads`, also called groups: so many groups of the channels are scaled in front of the norm,
+      with `scaling_eps`; 0 for none. keel's command line has 1 unless it is told another number;
+    - `warmup`: steps that normalize by the batch's own statistics;
+    - `alpha_f`, `alpha_b`: the shares that a step keeps of running_psi2 and of running_nu;
+    - `eps`: what is added to the mean square;
+    - `pad_stats`: whether the means of the backward count padding, as the authors' program does.
+
+    The backward moves running_nu, which is in units of the loss. contraction and nu_max are those
+    of the last training forward: nu stays bounded while contraction is below 1 (theorem 4)."""
 
     norm = "power_norm"
 
@@ -266,8 +275,13 @@ class PowerNorm(_ColumnNorm):
 
 
 class MABN(_ColumnNorm):
-    """Moving average batch normalization, Yan et al. 2020; m batches in its averages. It does not
-    centralize the weights of the layer before it."""
+    """Moving average batch normalization, Yan et al. 2020. It does not centralize the weights of
+    the layer before it. Options:
+
+    - `m`: batches in an average; `keep`: the share of running_v that a step keeps;
+    - `warmup`: steps that normalize by the batch's own statistics;
+    - `clip`: the ratio r is kept from 1 / clip to clip after `clip_after` steps;
+    - `eps`: what is added to the mean square."""
 
     norm = "mabn"
 
@@ -278,9 +292,13 @@ class MABN(_ColumnNorm):
 
 
 class BatchRenorm1d(_ColumnNorm):
-    """Batch renormalization, Ioffe 2017, of (..., channels). `rate` is the share of a batch that
-    enters the running statistics; momentum is another name for it. Limits of -1 follow the
-    schedule, whose steps are meant for 100,000 updates and scaled to `updates`."""
+    """Batch renormalization, Ioffe 2017, of (..., channels). Options:
+
+    - `eps`: what is added to the variance;
+    - `rate`, also called momentum: the share of a batch that enters the running statistics;
+    - `r_max`, `d_max`: the limits of r and d. With -1 they follow a schedule: from 1 and 0 up to
+      `r_start` and `d_start`, they grow to `r_max_limit` and `d_max_limit` at `r_end` and `d_end`;
+    - `updates`: those of the run. The schedule's steps are meant for 100,000 and scaled to it."""
 
     norm = "batch_renorm"
 

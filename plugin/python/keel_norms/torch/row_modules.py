@@ -138,7 +138,9 @@ class _Row(NoFastPath, nn.Module):
 
 
 class LayerNormSimple(_Row):
-    """Layer norm without weight and bias. Xu et al. 2019, equation 2."""
+    """Layer norm without weight and bias. Xu et al. 2019, equation 2. `eps` is added to the
+    variance, or with `eps_outside` to the deviation; with `unbiased` the variance is divided by
+    n - 1."""
 
     norm = "layer_norm"
 
@@ -154,7 +156,9 @@ class LayerNormSimple(_Row):
 
 
 class AdaNorm(_Row):
-    """functional.ada_norm. Xu et al. 2019."""
+    """y = `C` (1 - `k` xhat) xhat, with xhat as of LayerNormSimple, whose options it has. The
+    factor C (1 - k xhat) counts as a constant in the backward, unless `detach` is False. Xu et al.
+    2019."""
 
     norm = "ada_norm"
 
@@ -172,7 +176,8 @@ class AdaNorm(_Row):
 
 
 class DetachNorm(_Row):
-    """functional.detach_norm. Xu et al. 2019."""
+    """LayerNormSimple, whose options it has, with mean and deviation as constants in the backward:
+    the mean if `detach_mean`, the deviation if `detach_variance`. Xu et al. 2019."""
 
     norm = "detach_norm"
 
@@ -190,8 +195,8 @@ class DetachNorm(_Row):
 
 
 class ScaleNorm(_Row):
-    """functional.scale_norm; the gain starts at the root of the row's size. Nguyen & Salazar 2019.
-    """
+    """y = gain x / max(|x|, `eps`); gain is one number and starts at the root of the row's size.
+    Nguyen & Salazar 2019."""
 
     norm = "scale_norm"
 
@@ -210,7 +215,8 @@ class ScaleNorm(_Row):
 
 
 class GroupScaling(NoFastPath, nn.Module):
-    """functional.group_scaling of (..., num_channels). Shen et al. 2020, appendix A.1."""
+    """y = x / sqrt(mean(x^2) + `eps`) of (..., num_channels), the mean over each of num_groups
+    groups of the channels. Shen et al. 2020, appendix A.1."""
 
     norm = "group_scaling"
 

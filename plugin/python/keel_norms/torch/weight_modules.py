@@ -10,8 +10,8 @@ from ._options import named
 
 
 class WeightNorm(nn.Module):
-    """The parametrization w = g v / sqrt(sum(v^2) + eps). `dim` is the axis of the units, None for
-    one length of the whole weight, as in torch.nn.utils.parametrizations.weight_norm."""
+    """The parametrization w = g v / sqrt(sum(v^2) + `eps`). `dim` is the axis of the units, None
+    for one length of the whole weight, as in torch.nn.utils.parametrizations.weight_norm."""
 
     norm = "weight_norm"
 
