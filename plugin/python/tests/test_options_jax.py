@@ -32,7 +32,8 @@ def step(norm, given, attributes, state):
     (_, (y, following)), (dx, daffine, dstate) = jax.value_and_grad(
         loss, (0, 1, 2), has_aux=True, allow_int=True)(x, affine, state)
     following = kj.after_backward(following, dstate)
-    return [y, dx, *daffine, *(following[name] for name in state)], following
+    states = NORMS[norm].states if state else ()  # JAX sorts what it returns
+    return [y, dx, *daffine, *(following[name] for name in states)], following
 
 
 def run(norm, attributes):
