@@ -19,10 +19,11 @@ import zipfile
 SKIPPED = 77
 
 # The tests of a part of keel_norms, and the library that it needs.
-PARTS = {"numpy": (["interface", "numpy", "masks_numpy", "options_numpy"], "libkeel_norm.so"),
-         "torch": (["torch", "constructors", "options", "masks_torch", "layouts", "second",
-                    "binding", "modules", "samples", "sync", "fsdp", "ddp", "layers", "encoder",
-                    "cuda", "types", "dynamic", "weight_norm", "docs", "runs"],
+PARTS = {"numpy": (["interface", "numpy", "masks_numpy", "options_numpy", "border_numpy"],
+                   "libkeel_norm.so"),
+         "torch": (["torch", "constructors", "options", "masks_torch", "border_torch", "layouts",
+                    "second", "binding", "modules", "samples", "sync", "fsdp", "ddp", "layers",
+                    "encoder", "cuda", "types", "dynamic", "weight_norm", "docs", "runs"],
                    "libkeel_norm.so"),
          "jax": (["jax", "jax_errors", "masks_jax", "options_jax"], "libkeel_norm_jax.so")}
 

@@ -1,7 +1,7 @@
 """The functions of the norms, alike for NumPy and JAX, made from the table of norms."""
-import numbers
+import difflib
 
-from . import _library
+from . import _given, _library
 from ._norms import NORMS
 
 
@@ -45,14 +45,33 @@ def rows(norm, x):
 
 def state_shape(state, channels, m):
     """The shape of a state of _norms.State."""
-    for name, size in (("channels", channels), ("m", m)):
-        if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
-            raise _library.KeelError(f"{name}: expected an integer of 1 or more, got {size!r}")
+    _given.expect_size("channels", channels, 0)
+    _given.expect_size("m", m)
     return {"channels": (channels,), "scalar": (), "ring": (m, channels)}[state.shape]
+
+
+def states_of(norm):
+    """The facts of a norm's states by name."""
+    if norm not in NORMS:
+        near = difflib.get_close_matches(norm, NORMS, 1, 0)
+        raise _library.KeelError(f"norm {norm}: expected one of {', '.join(NORMS)}"
+                                 + (f"; nearest: {near[0]}" if near else ""))
+    return NORMS[norm].states
+
+
+def expect_options(norm, options):
+    """Refuses the state, mask or input that a norm does not have: no attribute is one."""
+    for name, value in options.items():
+        if name not in _library.ops()[norm].defaults and (
+                name in ("state", "mask") or getattr(value, "shape", ())):
+            raise TypeError(f"[{norm}] it has no {name}")
 
 
 def checked_state(norm, state):
     """The state, refused where a part of it is missing."""
+    if not hasattr(state, "keys"):
+        raise TypeError(f"[{norm}] state: expected a dictionary of {', '.join(NORMS[norm].states)},"
+                        f" got {type(state).__name__}")
     if missing := NORMS[norm].states.keys() - state.keys():
         raise ValueError(f"state: expected {', '.join(NORMS[norm].states)}, "
                          f"got no {', '.join(sorted(missing))}")

@@ -1,5 +1,7 @@
 """What is refused of the masks and counters that a user gives, in words for all libraries. Values
 are converted, never cast: a cast would make padding of a mask's 0.5 or 256."""
+import numbers
+
 from ._library import KeelError
 
 LEAST = -1e4  # a mask that is added to scores has this for padding, or less
@@ -34,3 +36,8 @@ def expect_steps(name, is_integer, least, greatest, got):
     if not 0 <= least <= greatest <= MOST_STEPS:
         raise KeelError(f"{name}: expected 0 to {MOST_STEPS}, got "
                         f"{least if least < 0 else greatest}")
+
+
+def expect_size(name, size, least=1):
+    if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < least:
+        raise KeelError(f"{name}: expected an integer of {least} or more, got {size!r}")

@@ -115,7 +115,7 @@ def first_state(norm, channels, m=16, dtype=jnp.float32):
     that of mabn."""
     return {name: jnp.full(_functions.state_shape(state, channels, m), state.first,
                            jnp.int32 if name == "step" else dtype)
-            for name, state in NORMS[norm].states.items()}
+            for name, state in _functions.states_of(norm).items()}
 
 
 def after_backward(next_state, gradients):
@@ -167,6 +167,7 @@ def _forward(norm, x, affine, options):
         state = _functions.checked_state(norm, state)
         values.update((name, _step(state[name]) if name == "step" else state[name])
                       for name in facts.states)
+    _functions.expect_options(norm, attributes)
     values = {name: _wide(value) for name, value in values.items() if value is not None}
     outputs = _norm(norm, tuple(sorted(attributes.items())), values)
     y = outputs["y"].reshape(x.shape).astype(x.dtype)

@@ -29,8 +29,10 @@ _DTYPES = {np.dtype(np.float32): _library.F32, np.dtype(np.float64): _library.F6
 _TYPES = {number: dtype for dtype, number in _DTYPES.items()}
 
 
-def _of(value):
+def _of(value, name):
     """An array of NumPy, without a copy where that can be."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name}: expected an array without a mask, which would be lost")
     is_foreign = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
     return np.asarray(np.from_dlpack(value) if is_foreign else value)
 
@@ -39,11 +41,17 @@ def _array(value, name, types=(np.float32, np.float64)):
     """An array that keel reads in place where it can."""
     if value is None:
         return None
-    array = _of(value)
+    array = _of(value, name)
     if array.dtype not in types:
         expected = " or ".join(np.dtype(t).name for t in types)
         raise TypeError(f"{name}: expected {expected}, got {array.dtype}")
     return np.require(array, requirements=["C", "A"])
+
+
+def _needed(value, name):
+    if value is None:
+        raise TypeError(f"{name}: expected an array, got None")
+    return _array(value, name)
 
 
 def _empty_aligned(size):
@@ -70,7 +78,7 @@ def first_state(norm, channels, m=16, dtype=np.float32):
     that of mabn."""
     return {name: np.full(_functions.state_shape(state, channels, m), state.first,
                           np.int32 if name == "step" else dtype)
-            for name, state in NORMS[norm].states.items()}
+            for name, state in _functions.states_of(norm).items()}
 
 
 class Gradients:
@@ -109,7 +117,7 @@ class Step:
         """The gradients of the sum of y * dy, as the norm defines them."""
         op = self._norm + "_backward"
         inputs = _library.ops()[op].inputs
-        dy = _array(dy, "dy")
+        dy = _needed(dy, "dy")
         if dy.shape != self._shape:
             raise ValueError(f"dy: expected {self._shape}, got {dy.shape}")
         values = {**self._values, "dy": dy.reshape(self._values["x"].shape)}
@@ -128,18 +136,21 @@ class Step:
 def _forward(norm, x, affine, options):
     """`affine` are gain and bias; `options` are state, mask and the attributes."""
     facts = NORMS[norm]
-    x = _array(x, "x")
+    x = _needed(x, "x")
     shape = x.shape
+    if affine and "dbias" not in facts.gradients:
+        _needed(affine[0], "gain")
     x = _functions.rows(norm, x)
     values = {"x": x}
     values.update((name, _array(value, name)) for name, value in zip(("gain", "bias"), affine))
     attributes = dict(options)
     if (mask := _functions.option(norm, attributes, "mask")) is not None:
-        mask = _arrays.mask_of(norm, _of(mask), shape[:-1])
+        mask = _arrays.mask_of(norm, _of(mask, "mask"), shape[:-1])
         values["mask"] = mask.reshape(-1) if facts.is_column else mask
     state = _functions.option(norm, attributes, "state")
     if facts.states:
         values.update(_read_state(norm, x, state, attributes))
+    _functions.expect_options(norm, attributes)
     return Step(norm, values, attributes, shape)
 
 
@@ -148,7 +159,8 @@ def _read_state(norm, x, state, attributes):
     if state is None:
         state = first_state(norm, channels, attributes.get("m", 16), x.dtype)
     state = _functions.checked_state(norm, state)
-    return {name: _arrays.step_of(_of(state[name])) if name == "step" else _array(state[name], name)
+    return {name: _arrays.step_of(_of(state[name], name)) if name == "step"
+            else _needed(state[name], name)
             for name in NORMS[norm].states}
 
 

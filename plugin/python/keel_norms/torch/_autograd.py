@@ -251,6 +251,9 @@ def apply(norm, values, attributes, shards=None):
     if shards is not None:
         wide.update(shards.statistics(norm, wide, attributes))
     tensors = [wide.get(name) for name in names]
+    for given in tensors:
+        if given is not None and given.is_meta is not tensors[0].is_meta:
+            raise _ops.unlike(norm, tensors[0], given)
     if _is_traced():
         results = _function().apply(norm, _text(attributes), shards, *tensors)
     else:
@@ -292,6 +295,8 @@ def _bare(op):
 
 
 _row_recipe = functools.lru_cache(maxsize=1024)(_RowRecipe)
+# 2, 2.0 and True, 1 are one key, and their texts differ: what was refused must not serve the other.
+_ops.caches_of_texts += (_kept_text, _row_recipe)
 
 
 def _row_function(recipe):
@@ -335,8 +340,14 @@ def row(norm, attributes, x, *affine):
     as far as the norm has them."""
     if is_compiling() or _are_transforms_active():
         return _any_row(norm, attributes, x, *affine)
-    recipe = _row_recipe(norm, attributes, x.dtype,
-                         *[None if given is None else given.dtype for given in affine])
+    try:
+        for given in affine:
+            if given is not None and given.is_meta is not x.is_meta:
+                raise _ops.unlike(norm, x, given)
+        recipe = _row_recipe(norm, attributes, x.dtype,
+                             *[None if given is None else given.dtype for given in affine])
+    except AttributeError as error:
+        raise _ops.no_tensor(norm, (x, *affine)) or error from None
     return run_row(recipe, x, *affine)
 
 

@@ -239,8 +239,13 @@ def call(op, tensors, attributes):
     return result if isinstance(result, (tuple, list)) else (result,)
 
 
+caches_of_texts = []
+
+
 def refusal(op, tensors, attributes, error):
     """The error of a kernel; what keel refuses has the same kind and words by either library."""
+    for cached in caches_of_texts:
+        cached.cache_clear()
     try:
         device = _device_of(op, tensors)
         _plan(op, attributes,
@@ -248,6 +253,22 @@ def refusal(op, tensors, attributes, error):
     except (TypeError, ValueError) as refused:  # a KeelError is a ValueError
         return refused
     return error
+
+
+def no_tensor(op, given):
+    """The error of inputs of which one is no tensor; None if all are."""
+    for name, value in zip(OPS[op].inputs, given):
+        if value is not None and not isinstance(value, torch.Tensor):
+            return TypeError(f"[{op}] {_said(op, name)}: expected a tensor, got "
+                             f"{type(value).__name__}")
+    return None
+
+
+def unlike(op, x, given):
+    """The error of a tensor without numbers beside one that has some: in C++ it would count as
+    absent."""
+    return _library.KeelError(f"[{op}] expected all tensors on one device, got {x.device} and "
+                              f"{given.device}")
 
 
 def _said(op, name):

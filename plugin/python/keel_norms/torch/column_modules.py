@@ -5,6 +5,7 @@ from torch import nn
 from torch.compiler import is_compiling
 
 from .. import _library
+from .._given import expect_size
 from .._library import KeelError
 from .._norms import NORMS
 from . import checkpoints
@@ -12,7 +13,7 @@ from ._autograd import commit
 from ._fx import Proxy, leaf
 from ._masks import expect_counter, rows_of_mask
 from ._options import extending, named
-from .functional import channels_last, column_norm
+from .functional import channels_last, column_norm, expect_tensor
 from .row_modules import NoFastPath, expect_channels
 
 
@@ -61,6 +62,7 @@ class _BatchNorm:
         if isinstance(x, Proxy):
             return leaf(self, x, mask)
         _refuse_traced_training(self)
+        expect_tensor(type(self).__name__, x)
         self._check_input_dim(x)
         expect_channels(self, x, self.num_features)
         if mask is not None and x.dim() > 3:
@@ -79,7 +81,7 @@ class _BatchNorm:
 
     def _normalize(self, x, mask):
         if mask is not None:  # a wrong one counts no batch
-            mask = rows_of_mask("batch_norm", mask, x.shape[:-1]).reshape(mask.shape)
+            mask = rows_of_mask("batch_norm", mask, x.shape[:-1], x.device).reshape(mask.shape)
         own = self._buffers.get
         mean, var = own("running_mean"), own("running_var")
         uses_batch = self.training or mean is None
@@ -132,6 +134,8 @@ class _ColumnNorm(NoFastPath, nn.Module):
         """Without `affine` there is neither weight nor bias, without `gain` no weight, without
         `bias` no bias. All other options are those of the class."""
         super().__init__()
+        expect_size("num_features", num_features, 0)
+        expect_size("m", attributes.get("m", 1))
         self.num_features, self.attributes = num_features, attributes
         place = {"device": device, "dtype": dtype}
         self.weight = nn.Parameter(torch.ones(num_features, **place)) if affine and gain else None
@@ -172,6 +176,7 @@ class _ColumnNorm(NoFastPath, nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def _expect_channels(self, x):
+        expect_tensor(type(self).__name__, x)
         image = x.dim() == 4
         if x.dim() == 0 or x.shape[1 if image else -1] != self.num_features:
             n = self.num_features

@@ -14,6 +14,13 @@ def convert(model, mapping):
     are kept as the same objects, so that an optimizer made before stays valid. A module of a class
     has no bias where the old one has none. Buffers are kept where all of the new module's are found
     in the old one, with the same shapes and types; else the new module's start anew."""
+    if not isinstance(mapping, dict):
+        raise TypeError("convert: mapping: expected a dictionary of classes and what replaces them,"
+                        f" got {mapping!r}")
+    for kind, target in mapping.items():
+        if isinstance(target, nn.Module) or not callable(target):
+            raise TypeError(f"convert: {kind.__name__}: expected a class of keel_norms.torch or a "
+                            f"function, got {target!r}")
     made = {}  # a norm that stands in several places stays one norm
 
     def converted(old):

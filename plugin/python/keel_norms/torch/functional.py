@@ -35,7 +35,13 @@ def sizes(given):
     raise TypeError(f"normalized_shape: expected a size, or several, got {given!r}")
 
 
+def expect_tensor(norm, x):
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"[{norm}] x: expected a tensor, got {type(x).__name__}")
+
+
 def expect_row(norm, x, shape, by="normalized_shape"):
+    expect_tensor(norm, x)
     if x.shape[-len(shape):] != shape:
         found = ", ".join(["...", *map(str, shape)])
         raise KeelError(f"[{norm}] x: expected ({found}), for a {by} of {shape}, "
@@ -43,6 +49,7 @@ def expect_row(norm, x, shape, by="normalized_shape"):
 
 
 def _row(norm, x, normalized_shape, affine, **attributes):
+    expect_tensor(norm, x)
     shape = x.shape[-1:] if normalized_shape is None else normalized_shape
     if not isinstance(shape, tuple):
         shape = sizes(shape)
@@ -62,6 +69,7 @@ def rms_norm(x, normalized_shape, weight=None, eps=None, *, offset=0.0):
     weight - 1, with offset 1. Without eps it is that of float32 or float64, whichever computes, as
     in PyTorch. A narrower x is widened, and y is cast to its type after the product with the
     weight, as in PyTorch."""
+    expect_tensor("rms_norm", x)
     if eps is None:
         eps = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
     gain = weight + offset if offset and weight is not None else weight
@@ -100,6 +108,7 @@ def scale_norm(x, gain, *, normalized_shape=None, eps=1e-5):
 def group_scaling(x, num_groups=1, *, eps=1e-5):
     """y = x / sqrt(mean(x^2) + eps), over groups of the last axis. Shen et al. 2020, appendix
     A.1."""
+    expect_tensor("group_scaling", x)
     attributes = ("groups", num_groups), ("eps", eps)
     return kept(x, _autograd.row("group_scaling", attributes, x))
 
@@ -107,6 +116,7 @@ def group_scaling(x, num_groups=1, *, eps=1e-5):
 def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5, *, unbiased=False,
                eps_outside=False):
     """Group norm of (n, channels, ...). Wu & He 2018."""
+    expect_tensor("group_norm", x)
     attributes = (("groups", num_groups), ("eps", eps), ("unbiased", unbiased),
                   ("eps_outside", eps_outside))
     if x.dim() == 2:
@@ -119,6 +129,7 @@ def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5, *, unbiased=Fals
 def instance_norm(x, weight=None, bias=None, eps=1e-5):
     """Instance norm of (n, channels, ...) with an area of more than one element. Ulyanov et al.
     2016."""
+    expect_tensor("instance_norm", x)
     if x.shape[2:].numel() == 1:
         raise ValueError("instance_norm: expected more than 1 element in an area, got "
                          f"{tuple(x.shape)}")
@@ -155,7 +166,7 @@ def column_norm(norm, x, values, attributes, shards=None):
         if x.dim() == 4:
             raise KeelError(f"[{norm}] mask: expected none for images, got {tuple(mask.shape)} for "
                             f"{tuple(x.shape)}")
-        values = {**values, "mask": rows_of_mask(norm, mask, x.shape[:-1])}
+        values = {**values, "mask": rows_of_mask(norm, mask, x.shape[:-1], x.device)}
     if shards is None and x.numel() == 0:
         return {"y": _affine(x, values.get("gain"), values.get("bias"))}
     if x.dim() == 4 and not attributes.get("groups") and channels_last(x):

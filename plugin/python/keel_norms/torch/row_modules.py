@@ -5,6 +5,7 @@ import math
 import torch
 from torch import nn
 
+from .._given import expect_size
 from .._library import KeelError
 from . import functional
 from ._autograd import row
@@ -21,6 +22,7 @@ class NoFastPath:
 
 def expect_channels(module, x, channels, axes="(n, {}, ...)"):
     """Refuses an x of other channels than the module has."""
+    functional.expect_tensor(type(module).__name__, x)
     if x.dim() < 2 or x.shape[1] != channels:
         raise KeelError(f"{type(module).__name__}: x: expected {axes.format(channels)}, for a "
                         f"weight of ({channels},), got {tuple(x.shape)}")
@@ -94,6 +96,7 @@ class _InstanceNorm:
     def forward(self, x):
         if isinstance(x, Proxy):
             return leaf(self, x)
+        functional.expect_tensor(type(self).__name__, x)
         self._check_input_dim(x)
         if self.track_running_stats:
             raise NotImplementedError("instance norm: running statistics are not kept")
@@ -223,6 +226,8 @@ class GroupScaling(NoFastPath, nn.Module):
     @named
     def __init__(self, num_groups, num_channels, *, eps=1e-5):
         super().__init__()
+        expect_size("num_groups", num_groups)
+        expect_size("num_channels", num_channels, 0)
         if num_channels % num_groups:
             raise ValueError(f"GroupScaling: num_channels: expected a multiple of num_groups, "
                              f"{num_groups}, got {num_channels}")
