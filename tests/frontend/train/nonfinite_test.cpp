@@ -211,7 +211,12 @@ TEST_CASE("nonfinite: wherever a run is interrupted, it ends the same" *
       CAPTURE(stop);
       const fs::path folder = temp / fmt::format("stop{}", stop);
       const Settings until{fmt::format("train.max_steps={}", stop)};
-      train_in(folder, poisoned({batches}, settings + until));
+      try {
+        train_in(folder, poisoned({batches}, settings + until));
+      } catch (const Error& error) {  // all of its few updates may have been left out
+        CHECK(error.kind() == ErrorKind::kDiverged);
+        CHECK(stop <= 3);
+      }
       train_in(folder, poisoned({batches}, settings), true);
       test::check_same_end(folder, temp / "straight", 2 * kEpoch);
     }
