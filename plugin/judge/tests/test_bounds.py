@@ -116,6 +116,27 @@ class ByHand(unittest.TestCase):
         self.check(bounds(aten.sum.dim_IntList, x, [1]), [[(4 + 2) * 10]])
         self.check(bounds(aten.mm.default, x, X.t()), [[(4 + 2) * 10]])
 
+    def test_losses(self):
+        """Roundings of each term; of a mean of four (4 + 2) of the sum and two of itself, too."""
+        x, t = torch.tensor([3.0, 0.5]), torch.tensor([1.0, 0.25])
+        for func, more, units in ((aten.mse_loss, (), (4 * 4, 4 * 0.0625)),
+                                  (aten.l1_loss, (), (2 * 2, 2 * 0.25)),
+                                  (aten.smooth_l1_loss, (1.0,), (6 * 1.5, 6 * 0.03125)),
+                                  (aten.huber_loss, (1.0,), (6 * 1.5, 6 * 0.03125)),
+                                  (aten.mse_loss_backward, (), (6 * 4, 6 * 0.5)),
+                                  (aten.smooth_l1_loss_backward, (1.0,), (8, 8 * 0.25)),
+                                  (aten.huber_loss_backward, (1.0,), (8, 8 * 0.25))):
+            given = (torch.ones(2), x, t) if "backward" in str(func) else (x, t)
+            with self.subTest(func=str(func)):
+                self.check(bounds(func.default, *given, 0, *more), [units])
+        x, t = torch.full((4,), 3.0), torch.ones(4)
+        for func, more, term, units in ((aten.mse_loss, (), 4, 4),
+                                        (aten.huber_loss, (1.0,), 1.5, 6)):
+            with self.subTest(func=str(func)):
+                total = 4 * term * (6 + units)
+                self.check(bounds(func.default, x, t, 2, *more), [[total]])
+                self.check(bounds(func.default, x, t, 1, *more), [[total / 4 + 2 * term]])
+
 
 def powers():
     """By op, the widest bound of ten networks as a share of the values, in eps."""

@@ -22,6 +22,8 @@ from honest import Step
 from keel_judge import command, writers
 from keel_judge.call import name_of
 from keel_judge.pattern import pattern_of
+from keel_judge.places import Place
+from keel_judge.report import Report
 
 SCRIPT = """import sys, torch
 torch.manual_seed(0)
@@ -133,6 +135,21 @@ class Reports(unittest.TestCase):
         self.assertEqual(suite.getAttribute("failures"), "1")
         self.assertIn("one element", suite.getElementsByTagName("failure")[0].toxml())
         self.assertIn('<td class="WRONG">WRONG</td>', writers.as_html(report))
+
+    def test_every_count_has_its_field(self):
+        report = Report(judged=1, blind=2, strangers=3, norms_left=4, steps=5, seconds=6.5)
+        report.not_judged["inv", "no rule"] = 7
+        report.classes["conv2d", "steps in 16 bits"] = 8
+        row = report.row("mm", Place("layer", "forward", "x.py:1"))
+        row.calls, row.share, row.power, row.blind, row.suspect, row.wrong = 9, 0.5, 0.25, 10, 11, 0
+        self.assertEqual(json.loads(writers.as_json(report)), {
+            "ok": True, "judged": 1, "steps": 5, "blind": 2, "seconds": 6.5, "findings": [],
+            "suspect": [], "not_judged": [{"op": "inv", "reason": "no rule", "count": 7}],
+            "classes": [{"op": "conv2d", "kernels": "steps in 16 bits", "count": 8}],
+            "strangers": 3, "norms_left": 4, "norms": [],
+            "rows": [{"op": "mm", "module": "layer", "phase": "forward", "calls": 9, "share": 0.5,
+                      "power": 0.25, "blind": 10, "suspect": 11, "wrong": 0,
+                      "verdict": "suspect"}]})
 
     def test_dump_runs_alone(self):
         """The fault was planted, so that the op alone is right; a broken op stays wrong."""
