@@ -116,6 +116,21 @@ class ByHand(unittest.TestCase):
         self.check(bounds(aten.sum.dim_IntList, x, [1]), [[(4 + 2) * 10]])
         self.check(bounds(aten.mm.default, x, X.t()), [[(4 + 2) * 10]])
 
+    def test_softmax(self):
+        """Of four equal logits: exponentials are off by 4, tiles by 8 sqrt(1 + 4 / 16), the sum by
+        (4 + 2)."""
+        of_sum, log = 4 + 8 * 1.25**0.5 + 6, 1.3862944
+        x, y = torch.zeros(1, 4), torch.full((1, 4), 0.25)
+        self.check(bounds(aten._softmax.default, x, 1, False), [[0.25 * (4 + 5 + of_sum)] * 4])
+        self.check(bounds(aten._log_softmax.default, x, 1, False),
+                   [[of_sum + (8 + 2 + 2) * log] * 4])
+        self.check(bounds(aten.logsumexp.default, x, [1]), [[of_sum + (8 + 2) * log]])
+        self.check(bounds(aten._softmax_backward_data.default, DY, y, 1, torch.float32),
+                   [[0.25 * (1.5 + 4 * 1.25), *[0.25 * (1.5 + 4 * 0.25)] * 3]])
+        of_exp = 0.25 * (6 + 2.4 * log)
+        self.check(bounds(aten._log_softmax_backward_data.default, DY, y.log(), 1, torch.float32),
+                   [[0.25 * 6 + of_exp + 2, *[0.25 * 6 + of_exp] * 3]])
+
     def test_losses(self):
         """Roundings of each term; of a mean of four (4 + 2) of the sum and two of itself, too."""
         x, t = torch.tensor([3.0, 0.5]), torch.tensor([1.0, 0.25])
