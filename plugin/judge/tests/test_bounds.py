@@ -23,12 +23,12 @@ NEAR = 1.2  # a bound by hand, and a rule
 GROWN = 1.5  # a recorded power, and the one of now
 
 
-def bounds(func, *args, returned=None):
+def bounds(func, *args, returned=None, **options):
     """In units of eps, by result; None where a result has no rule. `returned` stands for what the
     op gives where a CPU does not run it."""
-    given = named_arguments(func, args, {})
+    given = named_arguments(func, args, options)
     before = before_writing(func, given)
-    results = results_of(func, given, func(*args) if returned is None else returned)
+    results = results_of(func, given, func(*args, **options) if returned is None else returned)
     expected = rule_of(func)(Call(func, before, results))
     return [None if e is None else (rounded_bound(e, r.got, 4) / EPS).flatten().tolist()
             for e, r in zip(expected, results)]
@@ -151,6 +151,24 @@ class ByHand(unittest.TestCase):
                 total = 4 * term * (6 + units)
                 self.check(bounds(func.default, x, t, 2, *more), [[total]])
                 self.check(bounds(func.default, x, t, 1, *more), [[total / 4 + 2 * term]])
+
+    def test_optimizers(self):
+        """Numbers of 1, constants of 1/2. Adam: (1/2) m is off by 1, (1 - 1/2) g by 1.5, their sum
+        by 1 more, and by 3 of its terms' halves as m + (1 - 1/2) (g - m); g^2 by 1, its half by 2.
+        SGD: g + p / 2 by 2.5, once it is multiplied by 5.5, u by 1 + 5.5 + 2 of it."""
+        def ones():
+            return [torch.ones(1)]
+        found = bounds(aten._fused_adam_.default, ones(), ones(), ones(), ones(), [], ones(),
+                       lr=0.5, beta1=0.5, beta2=0.5, weight_decay=0.0, eps=0.0, amsgrad=False,
+                       maximize=False)
+        self.check(found[2:], [[1 + 1.5 + 1 + 3], [1 + 2 + 1 + 3]])
+        found = bounds(aten._fused_sgd_.default, ones(), ones(), ones(), weight_decay=0.5,
+                       momentum=0.5, lr=0.5, dampening=0.0, nesterov=False, maximize=False,
+                       is_first_step=False)
+        self.check([found[0], found[2]], [[0.5 * 2 + 0.5 * 8.5 + 1], [8.5]])
+        found = bounds(aten._fused_adagrad_.default, ones(), ones(), ones(), ones(), lr=0.5,
+                       lr_decay=0.0, weight_decay=0.0, eps=0.0, maximize=False)
+        self.check(found[2:], [[1 + 2]])
 
 
 def powers():
