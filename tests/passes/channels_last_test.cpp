@@ -199,6 +199,29 @@ TEST_CASE("to_channels_last: a residual network computes what it did") {
   }
 }
 
+// Every side of the frame and of the part has a size of its own.
+TEST_CASE("to_channels_last: frames, parts, stretching and sums of images are what they were") {
+  const auto backend = make_backend("reference");
+  const auto check_same = [&](const auto& build, int transposes) {
+    Graph before;
+    before.mark_output("y", build(before, pool(before, before.input("x", kImages))));
+    const Graph after = to_channels_last(before);
+    verify(after, "to_channels_last");
+    CHECK(count(after, kTranspose) == transposes);
+    Variables none(*backend, 1);
+    Program planar(*backend, none, before), last(*backend, none, after);
+    for (Program* program : {&planar, &last}) {
+      program->feed("x", random_normal(kImages.shape, 5, 2, 3));
+      program->run();
+    }
+    check_close(last.fetch("y", true), planar.fetch("y", true), 1e-13);
+  };
+  check_same([](Graph& g, Value x) { return ops::pad(g, x, {1, 0, 2, 3}, {0, 2, 1, 4}, 7); }, 2);
+  check_same([](Graph& g, Value x) { return ops::slice(g, x, {1, 0, 2, 3}, {2, 2, 4, 2}); }, 2);
+  check_same([](Graph& g, Value x) { return ops::sum(g, x, {1}); }, 1);
+  check_same([](Graph& g, Value x) { return ops::max(g, x, {1, 3}); }, 1);
+}
+
 TEST_CASE("to_channels_last: one channel or one place is a reshape") {
   Graph g;
   const Value x = g.input("x", {DType::kF32, {3, 1, 4, 4}});

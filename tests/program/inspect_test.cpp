@@ -90,6 +90,23 @@ TEST_CASE("inspect memory: a program for each shape, and what all take together"
   }
 }
 
+TEST_CASE("inspect memory: each part is the sum of all shapes', and the arena is one") {
+  const Json json =
+      json_of(run_keel({"inspect", "memory", "mnist_mlp", "--mode", "evaluate", "--data",
+                        test::small_digits(), "--set", "train.batch=16", "--json"}));
+  const Json& sum = json.at("sum");
+  REQUIRE(json.at("shapes").size() == 2);
+  const auto of_shapes = [&](const char* part) {
+    return json.at("shapes")[0].at(part).get<std::int64_t>() +
+           json.at("shapes")[1].at(part).get<std::int64_t>();
+  };
+  for (const char* part : {"graph_bytes", "plan_bytes", "kernels_bytes", "constants_bytes"}) {
+    CHECK(sum.at(part) == of_shapes(part));
+  }
+  CHECK(sum.at("arena_bytes") > 0);
+  CHECK(sum.at("arena_bytes") < of_shapes("arena_bytes"));
+}
+
 TEST_CASE("inspect: a checkpoint") {
   const test::TempDir temp;
   test::train_in(temp.path(), test::small_job({"train.max_steps=1"}));

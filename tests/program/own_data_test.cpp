@@ -92,6 +92,28 @@ TEST_CASE("own data: a training that explodes, or ends at chance, says so") {
   CHECK_FALSE(holds(learned.out, "warning:"));
 }
 
+// Of 100 test rows half are of either class: 59 right ones are within two standard errors of 50.
+TEST_CASE("own data: less than two standard errors above chance is no better than it") {
+  const test::TempDir temp;
+  const fs::path data = temp / "data";
+  fs::create_directory(data);
+  std::string train, tested;
+  for (int i = 0; i < 100; ++i) {
+    const int label = i % 2;
+    train += fmt::format("c{}\tword{}\n", label, label);
+    tested += fmt::format("c{}\tword{}\n", label, i < 59 ? label : 1 - label);
+  }
+  write_bytes(data / "train.tsv", train);
+  write_bytes(data / "valid.tsv", train);
+  write_bytes(data / "test.tsv", tested);
+  const ProcessResult trained = run_keel(
+      test::small_train(temp / "run",
+                        {"data.source=" + data.string(), "model.task=files", "train.batch=200",
+                         "train.max_steps=20", "train.epochs=20", "train.lr=3e-2"},
+                        "text_classifier"));
+  CHECK(holds(trained.out, "59.00 % of the test rows are right, which is no better than chance: "));
+}
+
 // The folder's name would fall apart in a shell.
 TEST_CASE("own data: the command that inspect data prints can be pasted" *
           doctest::test_suite("slow")) {

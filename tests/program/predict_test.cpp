@@ -48,6 +48,16 @@ TEST_CASE("predict: a class for each line, an empty one too" * doctest::test_sui
                 "eval --output: order_embeddings has nothing to write");
 }
 
+TEST_CASE("predict: lines are numbered through, over those that are answered together") {
+  const SmallRun run("translation");
+  std::string lines;
+  for (int i = 0; i < 600; ++i) lines += i == 587 ? "\xFF\n" : "\n";
+  const ProcessResult result = run.predict(lines);
+  CHECK(result.code == 3);
+  CHECK(result.out == std::string(512, '\n'));
+  CHECK(holds(result.err, "standard input: line 588: "));
+}
+
 TEST_CASE("predict: a task that has no answer says so") {
   const SmallRun run("deep_linear");
   check_refusal(run.predict("1 2 3\n"), 2, "predict: deep_linear has no answer to lines");

@@ -1,4 +1,6 @@
 // keel reproduce all: every table on one page, with reasons where nothing can be trained.
+#include <set>
+
 #include "studies/paper_table.h"
 #include "tests/program/helpers.h"
 #include "tests/support/temp_dir.h"
@@ -96,6 +98,48 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
   }
   check_refusal(run_keel({"reproduce", "shen-figure7", "--plan"}), 2,
                 "reproduce shen-figure7: expected no");
+}
+
+TEST_CASE("reproduce: a paper's difference is an improvement, be it that less is better") {
+  const test::TempDir temp;
+  const study::PaperTable& table = study::find_paper_table("xu-table2");
+  const Json json = json_of(
+      run_keel({"reproduce", table.name, "--as-is", "--json", "--out", temp.path().string()}));
+  REQUIRE(!table.differences.empty());
+  std::set<bool> seen;
+  for (const study::PaperColumn& column : table.columns) {
+    const auto paper = [&](const std::string& norm) -> std::string {
+      const auto cell = std::ranges::find_if(json.at("cells"), [&](const Json& c) {
+        return c.at("norm") == norm && c.at("column") == column.name;
+      });
+      REQUIRE(cell != json.at("cells").end());
+      return cell->at("paper");
+    };
+    for (const auto& [of, over] : table.differences) {
+      if (paper(of) == "diverged") continue;
+      const double more = std::stod(paper(of)) - std::stod(paper(over));
+      CHECK(paper(of + " - " + over) ==
+            fmt::format("{:.{}f}", column.less_is_better ? -more : more, column.digits));
+      seen.insert(column.less_is_better);
+    }
+  }
+  CHECK(seen.size() == 2);
+}
+
+TEST_CASE("reproduce: the command on a study's page gives what the page has") {
+  const test::TempDir temp;
+  REQUIRE(run_keel({"reproduce", "shen-figure7", "--seeds", "5,6", "--out", temp.path().string()})
+              .code == 0);
+  const std::string page = test::read_bytes(temp / "shen-figure7.md");
+  CHECK(holds(page, "keel study figure7 --seed 5 --seeds 2\n"));
+  const Json study =
+      json_of(run_keel({"study", "figure7", "--seed", "5", "--seeds", "2", "--json"}));
+  REQUIRE(!study.at("checks").empty());
+  for (const Json& check : study.at("checks")) {
+    CHECK(holds(page, fmt::format("{}: {:.4g}; {}.", check.at("claim").get<std::string>(),
+                                  check.at("measured").get<double>(),
+                                  check.at("bound").get<std::string>())));
+  }
 }
 
 TEST_CASE("reproduce: a kept study stands under the data that it had") {

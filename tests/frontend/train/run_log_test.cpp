@@ -8,6 +8,7 @@
 
 #include "frontend/task/classification.h"
 #include "tests/support/checks.h"
+#include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
 
 namespace keel::train {
@@ -135,6 +136,19 @@ TEST_CASE("run log: every event stands at its step, not at its epoch") {
     CHECK(step_of_event(bytes.substr(bytes.find(tag) + 1), tag) == 20);
   }
   CHECK(step_of_event(bytes, "test_best/loss") == 20);
+}
+
+TEST_CASE("run log: what the best weights came to stands at their step, the rest at the end") {
+  const test::TempDir temp;
+  const Summary summary = test::train_in(
+      temp.path(),
+      test::small_job({"train.max_steps=7", "train.eval_every=5u", "train.average_last=2"}));
+  REQUIRE(summary.state.best_step == 5);
+  REQUIRE(summary.state.step == 7);
+  const std::string bytes = test::read_bytes(event_files(RunFolder{temp.path()}).at(0));
+  CHECK(step_of_event(bytes, "test_best/loss") == 5);
+  CHECK(step_of_event(bytes, "test_averaged/loss") == 7);
+  CHECK(step_of_event(bytes, "test/loss") == 7);
 }
 
 TEST_CASE("run log: what is watched stands with its step") {
