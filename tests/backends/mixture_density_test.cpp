@@ -77,6 +77,26 @@ TEST_CASE("backend mixture_density: what the mask hides does not matter, be it n
   CHECK(std::isnan(run_tested(c).at("y0").at(3)));
 }
 
+TEST_CASE("backend mixture_density: a component without weight is as if it were not there") {
+  constexpr std::int64_t kRows = 10, kParts = 6;
+  OpCase c = mixture_of(kRows, 4, 1), less = mixture_of(kRows, 3, 1);
+  const auto all = c.inputs[0].as<double>(), kept = less.inputs[0].as<double>();
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    double* const y = all.data() + i * (1 + kParts * 4);
+    double* const of_three = kept.data() + i * (1 + kParts * 3);
+    y[1 + 4 * MixturePart::kPi] = -INFINITY;
+    of_three[0] = y[0];
+    for (std::int64_t part = 0; part < kParts; ++part) {
+      std::copy_n(y + 1 + part * 4 + 1, 3, of_three + 1 + part * 3);
+    }
+  }
+  const Results got = run_tested(c), expected = run_tested(less);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    CHECK(got.at("y0").at(i) == doctest::Approx(expected.at("y0").at(i)).epsilon(1e-6));
+  }
+  for (const double d : got.at("d0").to(DType::kF64).as<double>()) CHECK(std::isfinite(d));
+}
+
 TEST_CASE("backend mixture_density: results do not depend on the thread count") {
   check_thread_counts(mixture_of(4099, 20, 1));
 }

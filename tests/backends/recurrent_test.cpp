@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/compare/comparison.h"
+#include "frontend/compare/draft.h"
 #include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
@@ -66,6 +68,22 @@ void check_case(const OpCase& c, double limit) {
   for (const auto& [name, value] : expected) {
     CAPTURE(name);
     check_within(got.at(name), value, [=](auto) { return limit; });
+  }
+}
+
+// The state after a last step, or its output gate, may be read by nobody. What the memory held does
+// not show (run_node fills it).
+TEST_CASE("backend recurrent: where one output alone has a gradient the other one's is 0") {
+  const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
+  for (const bool reads_state : {false, true}) {
+    CAPTURE(reads_state);
+    compare::Draft d;
+    const Value u = d.normal({6, 4 * 17}), w = d.normal({6, 4 * 17}), before = d.normal({6, 17});
+    const ops::LstmCell all = ops::lstm_cell(d.graph, u, w, before),
+                        some = ops::lstm_cell(d.graph, u, w, before, d.mask({6}));
+    reads_state ? d.differentiate({all.c, some.c}) : d.differentiate({all.o, some.o});
+    const auto subject = d.finish({"lstm_cell", "half"}, {.unfused = true});
+    CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
   }
 }
 

@@ -45,6 +45,26 @@ TEST_CASE("skip_thoughts: lines are sentences, empty ones end passages") {
   CHECK(text.test()[0].sentences == Texts{"a", "b", "c"});
 }
 
+TEST_CASE("skip_thoughts: data.train_rows counts through all passages of the training text alone") {
+  const test::TempDir folder;
+  test::write_bytes(folder / "train.txt", "a\nb\nc\n\nd\ne\nf\n\ng\nh\ni\n");
+  test::write_bytes(folder / "valid.txt", "a\nb\nc\nd\ne\nf\n");
+  test::write_bytes(folder / "test.txt", "a\nb\nc\nd\ne\nf\n");
+  const auto read = [&](std::int64_t rows) {
+    return read_thoughts({.source = folder.path().string(), .train_rows = rows}, true);
+  };
+  const OrderedText text = read(5);
+  CHECK(text.train[0].sentences == Texts{"a", "b", "c"});
+  CHECK(text.train[1].sentences == Texts{"d", "e"});
+  CHECK(text.train[2].sentences.empty());
+  REQUIRE(text.left_out.size() == 1);
+  CHECK(text.left_out[0].rows == 4);
+  CHECK(count_sentences(text.valid) == 6);
+  CHECK(count_sentences(text.test()) == 6);
+  CHECK(count_sentences(read(0).train) == 9);
+  CHECK(read(9).left_out.empty());
+}
+
 TEST_CASE("skip_thoughts: books of an archive are cut by place") {
   const test::TempDir folder;
   std::filesystem::create_directories(folder / "lm");

@@ -272,6 +272,17 @@ TEST_CASE("translation data: dictionaries of the most frequent symbols, of each 
   CHECK(joint.source->dictionary().id("high") != Dictionary::kUnk);
 }
 
+TEST_CASE("translation data: a sub-word counts as often as its words occur") {
+  const std::vector<std::string> side{"ab ab ab ab ab", "yq yr", "ab yq"};
+  const Subwords subwords = Subwords::learn(std::vector{&side}, {.merges = 1});
+  const Dictionary& dictionary = subwords.dictionary();
+  const auto count = [&](const char* symbol) { return dictionary.count(dictionary.id(symbol)); };
+  CHECK(count("ab") == 6);
+  CHECK(count("y@@") == 3);
+  CHECK(count("q") == 2);
+  CHECK(count("r") == 1);
+}
+
 TEST_CASE("translation data: a limit of 0 leaves no training pair out") {
   const test::TempDir folder;
   std::string source, target;

@@ -254,6 +254,8 @@ TEST_CASE("word_lm: the log-probabilities of a text's words add up to its loss")
       const task::RankedAnswer ranked = scorer->ranked(1).at(line).at(0);
       CHECK(ranked.text == lines[line]);
       CHECK(ranked.log_probability == doctest::Approx(of_line).epsilon(1e-5));
+      const auto scored = std::ssize(values) - std::ranges::count(values, "-");
+      CHECK(ranked.score == doctest::Approx(of_line / double(scored)).epsilon(1e-5));
       sum += of_line;
     }
     CHECK(-sum == doctest::Approx(nll).epsilon(1e-5));

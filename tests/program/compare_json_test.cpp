@@ -1,5 +1,6 @@
 // Every key of `keel compare --json`, held to the arrays of --dump or to what was asked for.
 #include <cmath>
+#include <map>
 
 #include "frontend/io/npz.h"
 #include "tests/program/helpers.h"
@@ -157,6 +158,30 @@ TEST_CASE("compare json: a chain has drift beside its own errors" * doctest::tes
     CHECK(behind.at("drift").at(key).get<double>() > behind.at(key).get<double>());
   }
   CHECK(behind.at("drift").at("cosine").get<double>() <= 1);
+}
+
+// Another program gives one result that is wrong, and one whose input it keeps for itself.
+TEST_CASE("compare json: a subject counts its nodes by their verdicts") {
+  if (!has_onednn()) return;
+  const test::TempDir temp;
+  io::Arrays arrays;
+  arrays.emplace("softmax", Tensor(DType::kF32, {9, 65}));
+  arrays.emplace("sum", Tensor(DType::kF32, Shape{}));
+  io::write_npz(temp / "theirs.npz", arrays);
+  const ProcessResult result =
+      run_keel({"compare", "op", "softmax", "--case", "small", "--unfused", "--backends", "onednn",
+                "--against", temp / "theirs.npz", "--json"});
+  REQUIRE(result.code == 1);
+  const Json subject = Json::parse(result.out).at("subjects").at(0);
+  std::map<std::string, int> verdicts;
+  for (const Json& node : subject.at("nodes")) ++verdicts[node.at("verdict")];
+  CHECK(verdicts["diverges"] == 1);
+  CHECK(verdicts["unjudged"] == 1);
+  CHECK(subject.at("diverged") == verdicts["diverges"]);
+  for (const char* verdict : {"suspect", "unjudged", "insensitive", "refused"}) {
+    CAPTURE(verdict);
+    CHECK(subject.at(verdict) == verdicts[verdict]);
+  }
 }
 
 TEST_CASE("compare json: of several answers the nearest is counted") {

@@ -128,6 +128,19 @@ TEST_CASE("eval: a file is scored whole, and rows have the numbers that they hav
   CHECK(holds(text.out, " 25 rows\ndata: "));
 }
 
+TEST_CASE("eval: the training rows of other data are those that a training would take") {
+  const OneFileRun run;
+  const fs::path folder = run.temp / "other";
+  fs::create_directory(folder);
+  write_bytes(folder / "train.tsv", labelled_rows(50));
+  for (const auto& [split, rows] : {std::pair{"train", 40}, {"valid", 5}, {"test", 5}}) {
+    CAPTURE(split);
+    const Json json =
+        json_of(run_keel({"eval", run.folder, "--data", folder, "--split", split, "--json"}));
+    CHECK(json.at("rows") == rows);
+  }
+}
+
 TEST_CASE("eval: the file of a training is scored whole, and that is said") {
   const OneFileRun run;
   const ProcessResult whole = run_keel({"eval", run.folder, "--data", run.file, "--json"});

@@ -56,6 +56,14 @@ TEST_CASE("measure: NaN, infinity and overflow") {
   CHECK(std::isinf(errors_of(f32({-INFINITY}), f64({1e39}), f64({0})).of_bound));
 }
 
+TEST_CASE("measure: without a finite bound what differs is not judged, and counted") {
+  const Tensor open = f64({INFINITY, INFINITY, NAN, 1});
+  const Errors e = errors_of(f32({1, 2, 3, 4}), f64({1, 3, 5, 4}), open);
+  CHECK(e.unjudged == 2);
+  CHECK(e.of_bound == 0);
+  CHECK(errors_of(f32({1, 3, 5, 4}), f64({1, 3, 5, 4}), open).unjudged == 0);
+}
+
 TEST_CASE("measure: integers agree or they do not") {
   const Tensor expected = Tensor::of<std::int32_t>({2}, {3, 4});
   const Tensor got = Tensor::of<std::int32_t>({2}, {3, 5});

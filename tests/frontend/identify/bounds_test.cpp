@@ -120,5 +120,41 @@ TEST_CASE("identify bounds: within a bound a norm is known, beyond it it is refu
   }
 }
 
+// What is judged of a known y: a gradient of the gain, and what became of running statistics.
+TEST_CASE("identify bounds: of dgain and of running statistics, too") {
+  const auto judge = make_backend("reference");
+  const Form form{"batchnorm", {{"eps", "1e-05"}}};
+  Given given;
+  given.x = test::random_normal({9, 12}, 1);
+  given.y = given.x.clone();
+  given.gain = test::random_normal({12}, 2);
+  given.before["running_mean"] = test::random_normal({12}, 3);
+  given.y = Trial(*judge, given, form).judged_y().value.clone();
+  given.dy = test::random_normal({9, 12}, 4);
+  const Judged dgain = *Trial(*judge, given, form).gradient(*given.dy).dgain;
+  const Judged mean = std::move(Trial(*judge, given, form).states().at("running_mean"));
+  const auto moved = [](const Judged& of, double bounds) {
+    Tensor t = of.value.clone();
+    t.as<double>()[5] += bounds * of.bound.at(5);
+    return t;
+  };
+  const auto is_average = [&](double bounds) {
+    given.after["running_mean"] = moved(mean, bounds);
+    const std::vector<std::string> lines = running(*judge, given, form);
+    REQUIRE(lines.size() == 1);
+    return lines[0] == "running_mean: takes 0.1 of the batch and keeps 0.9";
+  };
+  CHECK(is_average(0.9));
+  CHECK_FALSE(is_average(1.1));
+  given.after.clear();
+  for (const auto& [bounds, fits] : {std::pair{0.9, true}, {1.1, false}}) {
+    given.dgain = moved(dgain, bounds);
+    const Answer answer = identify(*judge, given);
+    REQUIRE(!answer.matches.empty());
+    CHECK(answer.matches[0].form.norm == "batchnorm");
+    CHECK(answer.fits() == fits);
+  }
+}
+
 }  // namespace
 }  // namespace keel::identify

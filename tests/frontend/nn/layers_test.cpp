@@ -96,6 +96,14 @@ TEST_CASE("layers: initial values know their fans") {
   };
   LayerRun conv(convolve, {1, 4, 5, 5});
   CHECK(fans == Fans{{5, 3}, {5, 3}, {36, 18}, {36, 18}});
+  // A shared table stands there already, (out, in); only the bias begins here.
+  fans.clear();
+  LayerRun shared(
+      [&](Net& net, Value x) {
+        return Linear::sharing(net, "out", net.parameter("table", {7, 5}, zeros()), options)(x);
+      },
+      {4, 5});
+  CHECK(fans == Fans{{5, 7}});
 }
 
 TEST_CASE("layers: a function of the fan-in alone, and Xavier's of both") {

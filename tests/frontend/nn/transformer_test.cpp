@@ -35,6 +35,24 @@ TEST_CASE("positions: sines, then cosines, of falling rates, counted from two") 
                       "p: expected at most 8 positions, got 9");
 }
 
+TEST_CASE("positions: learned ones are the first of a table, drawn as widely as asked for") {
+  for (const double deviation : {0.02, 0.5}) {
+    LayerRun run(
+        [&](Net& net, Value x) {
+          const Value p =
+              learned_positions(net, "p", 3, 50, {.longest = 8, .deviation = deviation});
+          return ops::add(net.graph, x, p);
+        },
+        {3, 50});
+    const Tensor table = run.read("p");
+    REQUIRE(table.shape() == Shape{8, 50});
+    double squares = 0;
+    for (std::int64_t e = 0; e < table.elements(); ++e) squares += table.at(e) * table.at(e);
+    CHECK(std::sqrt(squares / double(table.elements())) ==
+          doctest::Approx(deviation).epsilon(0.15));
+  }
+}
+
 TEST_CASE("transformer: the masked mean leaves padding out, and is 0 where all is padding") {
   Graph g;
   Net net{.graph = g, .dtype = DType::kF64};

@@ -91,6 +91,16 @@ TEST_CASE("run log: every line says the time so far, over the processes of a run
   CHECK(seconds_of(3) < before + 30);
   RunLog anew({temp / "other"}, std::nullopt);
   CHECK(anew.seconds() < before);
+  // The last line that says a time counts, whatever stands before it and behind.
+  fs::create_directory(temp / "third");
+  test::write_bytes(temp / "third/metrics.jsonl",
+                    "{\"step\": 1, \"seconds\": 50}\n{\"step\": 2, \"seconds\": 300}\n"
+                    "{\"step\": 2, \"seconds\": \"?\"}\n");
+  for (const auto& [at, least] : {std::pair{2, 300}, {1, 50}}) {
+    const RunLog resumed({temp / "third"}, at);
+    CHECK(resumed.seconds() >= least);
+    CHECK(resumed.seconds() < least + 30);
+  }
 }
 
 TEST_CASE("run log: events hold a tag for every number") {

@@ -212,6 +212,20 @@ TEST_CASE("run state: a state that no run can be in is refused") {
   }
 }
 
+TEST_CASE("run state: checkpoints that a recipe asked for ascend, none after the state itself") {
+  Run run;
+  io::TensorFile file = checkpoint_of(run);
+  file.metadata["step"] = "7";
+  for (const char* wrong : {"8", "2 8", "3 2", "2 2", "-1", "2 x", "", "2  3"}) {
+    CAPTURE(std::string(wrong));
+    file.metadata["scheduled"] = wrong;
+    check_bad(run, file, "metadata 'scheduled': expected ascending steps up to 7, got");
+  }
+  file.metadata["scheduled"] = "0 7";
+  const RunState state = from_checkpoint(file, "here", run.job, run.variables);
+  CHECK(state.scheduled == std::vector<std::int64_t>{0, 7});
+}
+
 TEST_CASE("run state: weights of another type than a backend keeps are refused by name") {
   Run run;
   for (const DType type : {DType::kBF16, DType::kI32, DType::kU8}) {
