@@ -55,7 +55,7 @@ std::vector<std::vector<std::string>> tab_fields(const std::string& text) {
 }
 
 // Finite weights may overflow: then a row has no answer, and no command makes one up.
-TEST_CASE("classes: outputs that are NaN are wrong in the accuracy and in the table, and no answer") {
+TEST_CASE("classes: outputs that are NaN count as wrong, in the table too, and are no answer") {
   const test::TempDir temp;
   const std::string spoilt = temp / "spoilt.safetensors", said = temp / "said.tsv";
   REQUIRE(
