@@ -1,87 +1,150 @@
-// Every key of every task changes something: the network, its training step, the data, or what a
-// run of two updates measures. A key that nothing reads changes none of them.
+// Every key of every task changes the network, the data, an answer or what is measured. A key that
+// nothing reads, or that is not passed on, changes none of them.
 #include <algorithm>
 #include <sstream>
 
-#include "frontend/train/step_graph.h"
-#include "tests/models/every_task.h"
-#include "tests/support/graph_text.h"
-#include "tests/support/temp_dir.h"
+#include "tests/models/key_files.h"
+#include "tests/models/key_texts.h"
 
 namespace keel::models {
 namespace {
 
 using test::operator+;
 
-// Settings under which a key acts, where it does nothing in the small run of its task.
-struct Context {
-  std::string key;  // "translation model.merges", or "model.norm" for all tasks
-  Settings settings;
+// A key that needs more than another value: a value that nobody guesses, other settings beside it
+// or files. {} is the task's folder of key_files(). Keys that act at several places have a row for
+// each: the data that are read, and what a checkpoint says afterwards.
+struct KeyRow {
+  std::string task, key, value;
+  Shown shown;
+  Settings settings = {};
 };
-const std::vector<Context> kContexts{};
 
-// Values of keys that are neither numbers nor choices.
-struct KnownValue {
-  std::string key, value;
+const std::string kFiles = "data.source={}";
+
+const std::vector<KeyRow> kKeysOfFiles{
+    {"text_classifier", "model.task", "sst5", Shown::kTrain, {"data.source=builtin"}},
+    {"text_classifier", "model.lower_case", "false", Shown::kTrain, {kFiles, "model.task=files"}},
+    {"translation", "model.corpus", "files", Shown::kTest, {kFiles}},
+    {"translation", "model.corpus", "tatoeba", Shown::kTrain, {kFiles}},
+    {"translation", "model.languages", "en-de", Shown::kTrain, {kFiles}},
+    {"translation", "model.lower_case", "false", Shown::kTrain, {kFiles}},
+    {"translation", "model.tokenized", "true", Shown::kTrain, {kFiles, "model.corpus=files"}},
+    {"translation", "model.joint", "false", Shown::kTrain, {kFiles, "model.embeddings=target"}},
+    {"translation",
+     "model.target_symbols",
+     "5",
+     Shown::kTrain,
+     {kFiles, "model.embeddings=target", "model.joint=false"}},
+    {"translation", "model.most_words", "4", Shown::kTrain, {kFiles}},
+    {"translation", "model.most_subwords", "4", Shown::kTrain, {kFiles}},
+    {"translation", "model.translated_rows", "2", Shown::kValid, {kFiles}},
+    {"order_embeddings", "model.features", "made_up", Shown::kTrain, {kFiles}},
+    {"order_embeddings", "model.lower_case", "false", Shown::kTrain, {kFiles}},
+    {"attentive_reader", "model.corpus", "babi", Shown::kTrain, {kFiles}},
+    {"attentive_reader", "model.babi_task", "2", Shown::kTrain, {kFiles, "model.corpus=babi"}},
+    {"attentive_reader", "model.longest", "7", Shown::kTrain, {kFiles}},
+    {"skip_thoughts", "model.lower_case", "false", Shown::kTrain, {kFiles}},
+    {"handwriting", "model.multiple", "2", Shown::kTrain, {kFiles, "model.points=111"}},
+    {"char_lm", "model.file", "other", Shown::kTrain, {kFiles}},
+    {"char_lm", "model.parts", "whole", Shown::kKeptTest, {kFiles}},
+    {"word_lm", "model.corpus", "wikitext", Shown::kTrain, {kFiles}},
+    {"word_lm", "model.min_count", "30", Shown::kTrain, {kFiles}},
 };
-const std::vector<KnownValue> kValues{};
 
-std::string batch_text(const task::Batch& batch) {
-  std::string text = fmt::format("{} {} {}", batch.items, batch.first_row, batch.rows.size());
-  for (const std::int64_t size : batch.sizes) text += fmt::format(" {}", size);
-  for (const Tensor& value : batch.values) {
-    text.append(reinterpret_cast<const char*>(value.data()), std::size_t(value.bytes()));
+const std::vector<KeyRow> kKeysBesideOthers{
+    {"mnist_mlp", "model.batchnorm_options", "keep=0.5", Shown::kStep, {"model.norm=batchnorm"}},
+    {"translation",
+     "model.scaled_norms",
+     "batchnorm",
+     Shown::kStep,
+     {"model.scaling=groupscaling"}},
+    {"translation", "model.sites", "encoder", Shown::kStep, {"model.norm=rmsnorm"}},
+    {"translation", "model.sites", "final", Shown::kStep, {"model.norm=rmsnorm"}},
+    {"word_lm", "model.heads", "2", Shown::kStep, {"model.attention=softmax"}},
+    {"word_lm", "model.cutoffs", "5,10", Shown::kStep},
+    {"cifar_resnet20", "model.depth", "14", Shown::kStep},
+};
+
+const std::vector<KeyRow> kKeysOfAnswers{
+    {"text_classifier", "model.lower_case", "false", Shown::kAnswers, {kFiles, "model.task=files"}},
+    {"translation", "model.tokenized", "true", Shown::kAnswers, {kFiles}},
+    {"translation", "model.beam", "1", Shown::kAnswers, {kFiles}},
+    {"translation", "model.length_penalty", "0.5", Shown::kAnswers, {kFiles}},
+    {"translation", "model.longest", "2", Shown::kAnswers, {kFiles}},
+    {"order_embeddings", "model.images", "{}/images.safetensors", Shown::kAnswers, {kFiles}},
+    {"order_embeddings",
+     "model.error",
+     "symmetric",
+     Shown::kAnswers,
+     {kFiles, "model.images={}/images.safetensors"}},
+    {"order_embeddings", "model.error", "symmetric", Shown::kScores, {kFiles}},
+    {"order_embeddings", "model.fold", "2", Shown::kScores, {kFiles}},
+    {"attentive_reader", "model.sentences", "1", Shown::kAnswers, {kFiles}},
+    {"skip_thoughts", "model.lower_case", "false", Shown::kAnswers, {kFiles}},
+    {"skip_thoughts",
+     "model.vectors",
+     "{}/vectors.txt",
+     Shown::kAnswers,
+     {kFiles, "model.symbols=20"}},
+    {"handwriting", "model.bias", "2", Shown::kAnswers, {kFiles, "model.sample_points=20"}},
+    {"handwriting", "model.sample_seed", "2", Shown::kAnswers, {kFiles, "model.sample_points=20"}},
+    {"handwriting",
+     "model.sample_points",
+     "10",
+     Shown::kAnswers,
+     {kFiles, "model.sample_points=20"}},
+    {"draw", "model.sample_seed", "2", Shown::kAnswers},
+    {"draw", "model.sample_seed", "2", Shown::kScores},
+};
+
+// The tasks that draw their data or a split from a seed.
+const std::vector<KeyRow> kSeedsOfData{
+    {"text_classifier", "data.seed", "2", Shown::kTrain, {kFiles, "model.task=files"}},
+    {"translation", "data.seed", "2", Shown::kTrain, {kFiles, "model.corpus=tatoeba"}},
+    {"attentive_reader", "data.seed", "2", Shown::kTrain, {kFiles, "model.corpus=lambada"}},
+    {"deep_linear", "data.seed", "2", Shown::kTrain},
+};
+
+// A row's text with the task's folder in the place of {}.
+std::string with_folder(const KeyRow& row, std::string text) {
+  if (const std::size_t at = text.find("{}"); at != text.npos) {
+    text.replace(at, 2, (key_files() / row.task).string());
   }
   return text;
 }
 
-std::string stream_text(task::Stream& stream) {
-  std::string text = fmt::format("{} rows, {} steps", stream.rows(), stream.steps(0));
-  for (std::int64_t step = 0; step < std::min<std::int64_t>(3, stream.steps(0)); ++step) {
-    text += batch_text(stream.at(0, step));
+void check_rows(const std::vector<KeyRow>& rows) {
+  for (const KeyRow& row : rows) {
+    CAPTURE(row.task);
+    CAPTURE(row.key);
+    CAPTURE(name_of(row.shown));
+    Settings settings;
+    for (const std::string& setting : row.settings) settings.push_back(with_folder(row, setting));
+    JobTexts usual(row.task, settings);
+    JobTexts changed = usual.with(row.key + "=" + with_folder(row, row.value));
+    CHECK((changed.of(row.shown) != usual.of(row.shown)));
   }
-  return text;
 }
 
-// What a job computes, without computing it.
-std::string job_text(const train::Job& job) {
-  std::string text;
-  for (const auto& [name, asset] : job.network().assets()) text += name + "=" + asset + "\n";
-  const auto stream = stream_of(job, task::Split::kTrain, training(job, 1));
-  const task::Sizes sizes = stream->at(0, 0).sizes;
-  text += test::graph_text(train::build_step(job, sizes));
-  text += test::graph_text(train::build_evaluate(job, sizes));
-  text += stream_text(*stream);
-  for (const task::Split split : {task::Split::kValid, task::Split::kTest}) {
-    text += stream_text(*stream_of(job, split, {.batch = 16}));
+bool has_row(const std::string& task, const std::string& key) {
+  for (const auto* rows : {&kKeysOfFiles, &kKeysBesideOthers, &kKeysOfAnswers}) {
+    const bool found = std::ranges::any_of(
+        *rows, [&](const KeyRow& row) { return row.task == task && row.key == key; });
+    if (found) return true;
   }
-  return text;
+  return false;
 }
 
-// The metrics of a run of two updates.
-std::string run_text(const Settings& settings, const std::string& task) {
-  const test::TempDir folder;
-  const train::Summary summary =
-      test::train_in(folder / "run", small_job(settings + Settings{"train.max_steps=2"}, task));
-  std::string text;
-  for (const auto& m : summary.test.metrics) text += fmt::format("{}={} ", m.info.name, m.value);
-  return text;
-}
-
-// Other values that a key might take, the likeliest first.
-std::vector<std::string> candidates(const std::string& task, const OptionFact& fact) {
-  std::vector<std::string> values;
-  for (const KnownValue& known : kValues) {
-    if (known.key == fact.name || known.key == task + " " + fact.name) {
-      values.push_back(known.value);
-    }
-  }
+// Other values that a key might take, the likeliest first: the choices, then numbers and norms.
+std::vector<std::string> candidates(const OptionFact& fact) {
   std::string words = fact.range;
   for (const char* separator : {", or ", " or ", ", "}) {
     for (std::size_t at; (at = words.find(separator)) != words.npos;) {
       words.replace(at, std::string(separator).size(), "\n");
     }
   }
+  std::vector<std::string> values;
   std::istringstream lines(words);
   for (std::string word; std::getline(lines, word);) {
     if (word.find(' ') == word.npos) values.push_back(word);
@@ -89,7 +152,8 @@ std::vector<std::string> candidates(const std::string& task, const OptionFact& f
   double number = 0;
   try {
     attr_parse(fact.value, number);
-    for (const double other : {number + 1, number - 1, 2 * number, number / 2, 0.5, 0.25, 2.0}) {
+    for (const double other :
+         {number + 1, number - 1, 2 * number, number / 2, 0.5, 0.25, 2.0, 40.0, 2000.0}) {
       values.push_back(attr_text(other));
     }
   } catch (const Error&) {
@@ -99,34 +163,81 @@ std::vector<std::string> candidates(const std::string& task, const OptionFact& f
   return values;
 }
 
-bool acts(const std::string& task, const OptionFact& fact, const Settings& context, bool by_run) {
-  const auto text_of = [&](const Settings& settings) {
-    return by_run ? run_text(settings, task) : job_text(small_job(settings, task));
-  };
-  const std::string usual = text_of(context);
-  for (const std::string& value : candidates(task, fact)) {
-    try {
-      if (text_of(context + Settings{fact.name + "=" + value}) != usual) return true;
-    } catch (const Error&) {  // the key does not take this value
+// Whether a setting changes the network or the data.
+bool changes(JobTexts& usual, const std::string& setting) {
+  try {
+    JobTexts changed = usual.with(setting);
+    for (const Shown shown : {Shown::kAssets, Shown::kStep, Shown::kEvaluate, Shown::kTrain,
+                              Shown::kValid, Shown::kTest}) {
+      if (changed.of(shown) != usual.of(shown)) return true;
     }
+  } catch (const Error&) {  // the key does not take this value
   }
   return false;
 }
 
-TEST_CASE("keys: every key of every task changes the network, the data or what is measured") {
+// Settings with which a task's data and network are small and there soon.
+Settings smallest(const std::string& task) {
+  Settings settings;
+  if (std::filesystem::exists(key_files() / task)) {
+    settings = {"data.source=" + (key_files() / task).string(), "data.train_rows=0"};
+  }
+  if (task == "text_classifier") settings.push_back("model.task=files");
+  if (task == "skip_thoughts" || task == "attentive_reader") settings.push_back("model.width=8");
+  return settings;
+}
+
+void check_keys(const std::string& task) {
+  CAPTURE(task);
+  JobTexts usual(task, smallest(task));
+  for (const OptionFact& fact : test::small_config(smallest(task), task).facts()) {
+    if (fact.name.starts_with("train.") || fact.name == "data.seed") continue;
+    if (fact.name == "data.source") continue;  // the rows of files show it
+    if (has_row(task, fact.name)) continue;
+    CAPTURE(fact.name);
+    const bool acts = std::ranges::any_of(candidates(fact), [&](const std::string& value) {
+      return changes(usual, fact.name + "=" + value);
+    });
+    CHECK(acts);
+  }
+}
+
+void check_tasks(bool with_files) {
+  for (const ModelEntry& entry : all_models()) {
+    const bool has_files = std::filesystem::exists(key_files() / entry.name);
+    if (has_files == with_files) check_keys(entry.name);
+  }
+}
+
+TEST_CASE("keys: every key of every task with files changes the network or the data" *
+          doctest::test_suite("slow")) {
+  check_tasks(true);
+}
+
+TEST_CASE("keys: every key of every other task changes the network or the data" *
+          doctest::test_suite("slow")) {
+  check_tasks(false);
+}
+
+TEST_CASE("keys: keys of files change what is read") { check_rows(kKeysOfFiles); }
+
+TEST_CASE("keys: keys beside others change the network") { check_rows(kKeysBesideOthers); }
+
+TEST_CASE("keys: keys of answers change what a checkpoint answers or measures" *
+          doctest::test_suite("slow")) {
+  check_rows(kKeysOfAnswers);
+}
+
+TEST_CASE("keys: the seed of data changes data that are drawn") { check_rows(kSeedsOfData); }
+
+TEST_CASE("keys: texts differ by keys alone" * doctest::test_suite("slow")) {
   for (const ModelEntry& entry : all_models()) {
     const std::string task = entry.name;
     CAPTURE(task);
-    for (const OptionFact& fact : test::small_config({}, task).facts()) {
-      if (!fact.name.starts_with("model.")) continue;
-      CAPTURE(fact.name);
-      bool found = acts(task, fact, {}, false);
-      for (const Context& context : kContexts) {
-        if (context.key != fact.name && context.key != task + " " + fact.name) continue;
-        found = found || acts(task, fact, context.settings, false) ||
-                acts(task, fact, context.settings, true);
-      }
-      CHECK(found);
+    JobTexts one(task, smallest(task)), other(task, smallest(task));
+    for (int shown = 0; shown <= int(Shown::kScores); ++shown) {
+      CAPTURE(name_of(Shown(shown)));
+      CHECK((one.of(Shown(shown)) == other.of(Shown(shown))));
     }
   }
 }

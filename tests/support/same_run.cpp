@@ -24,6 +24,13 @@ std::vector<nlohmann::ordered_json> timeless_metrics(const fs::path& folder) {
   return lines;
 }
 
+nlohmann::ordered_json timeless_result(const fs::path& folder) {
+  std::ifstream file(folder / "result.json");
+  auto json = nlohmann::ordered_json::parse(file, nullptr, false);
+  for (const char* key : {"seconds", "total_seconds", "items_per_second"}) json.erase(key);
+  return json;
+}
+
 namespace {
 
 // The files of a run that can be compared, by their paths in it.
@@ -35,13 +42,6 @@ std::set<std::string> files_of(const fs::path& folder) {
     if (entry.is_regular_file() && !has_times) files.insert(fs::relative(entry.path(), folder));
   }
   return files;
-}
-
-nlohmann::ordered_json timeless_result(const fs::path& folder) {
-  std::ifstream file(folder / "result.json");
-  auto json = nlohmann::ordered_json::parse(file, nullptr, false);
-  for (const char* key : {"seconds", "total_seconds", "items_per_second"}) json.erase(key);
-  return json;
 }
 
 }  // namespace

@@ -12,6 +12,8 @@ bool same_bytes(const std::filesystem::path& a, const std::filesystem::path& b);
 
 // Lines of a run's metrics without the values that depend on the clock.
 std::vector<nlohmann::ordered_json> timeless_metrics(const std::filesystem::path& folder);
+// Its result.json without them.
+nlohmann::ordered_json timeless_result(const std::filesystem::path& folder);
 
 // Checks that the folders of two runs have the same files with the same bytes, except for times,
 // TensorBoard's events (which are times) and locks.
