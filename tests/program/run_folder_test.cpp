@@ -137,7 +137,9 @@ TEST_CASE("run folder: a checkpoint of another model, or under another's name, i
   fs::remove(step_file(folder, 10));
   CHECK(run_keel(resume).code == 0);
   put(step_file(temp / "other", 9), temp / "run/checkpoints/best.safetensors");
-  for (const Words& command : {resume, Words{"eval", folder}, Words{"predict", folder}}) {
+  Words more = resume;
+  more.insert(more.end(), {"--set", "train.epochs=2"});
+  for (const Words& command : {more, Words{"eval", folder}, Words{"predict", folder}}) {
     check_refusal(run_keel(command), 3, said);
   }
 }
