@@ -114,7 +114,7 @@ TEST_CASE("surroundings: a terminal that is closed ends a training as SIGTERM do
   process.signal(SIGHUP);
   const ProcessResult result = process.wait();
   CHECK(result.code == 129);
-  CHECK(holds(result.err, "go on with: keel train --resume "));
+  CHECK(holds(result.err, "keel train --resume "));
 }
 
 TEST_CASE("surroundings: under nohup a training goes on when the terminal is closed" *
