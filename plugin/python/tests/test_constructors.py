@@ -205,6 +205,24 @@ class Replaced(unittest.TestCase):
                 y = new(torch.randn(6, 8).to(old.weight))
                 self.assertEqual((y.dtype, y.device), (old.weight.dtype, old.weight.device))
 
+    def test_options_of_the_old_module_arrive(self):
+        given = {"eps": 0.5, "momentum": 0.3, "affine": False, "track_running_stats": False}
+        names = (*given, "elementwise_affine", "num_groups", "normalized_shape")
+        for old, target in ((nn.BatchNorm1d(8, **given), knn.BatchNorm1d),
+                            (nn.BatchNorm2d(8, **given), knn.BatchNorm2d),
+                            (nn.BatchNorm1d(8, **given), None),
+                            (nn.InstanceNorm1d(8, **given), knn.InstanceNorm1d),
+                            (nn.GroupNorm(4, 8, eps=0.5, affine=False), knn.GroupNorm),
+                            (nn.LayerNorm((2, 4), 0.5, elementwise_affine=False), knn.LayerNorm),
+                            (nn.RMSNorm(8, eps=0.5, elementwise_affine=False), knn.RMSNorm)):
+            with self.subTest(old=old, target=target):
+                new = (knn.convert_sync_batchnorm(old) if target is None
+                       else knn.convert(old, {type(old): target}))
+                for name in names:
+                    self.assertEqual(getattr(new, name, None), getattr(old, name, None), name)
+        group = object()
+        self.assertIs(knn.convert_sync_batchnorm(nn.BatchNorm1d(8), group).process_group, group)
+
     def test_no_bias_is_invented(self):
         cases = [(nn.LayerNorm(8, bias=False), knn.LayerNorm),
                  (nn.LayerNorm(8, bias=False), knn.PowerNorm),

@@ -176,6 +176,14 @@ class Arrays(unittest.TestCase):
         self.assertEqual(step.y.shape, (0, 8))
         np.testing.assert_array_equal(step.backward(step.y).dgain, np.zeros(8))
 
+    def test_the_first_state_is_that_of_the_options(self):
+        step = kn.mabn(X, GAIN, BIAS, m=2)
+        given = kn.mabn(X, GAIN, BIAS, m=2, state=kn.first_state("mabn", 6, 2, np.float64))
+        np.testing.assert_array_equal(step.y, given.y)
+        for name, value in given.next_state.items():
+            np.testing.assert_array_equal(step.next_state[name], value)
+        self.assertEqual(step.next_state["x2"].shape, (2, 6))
+
     def test_state_is_not_written(self):
         state = kn.first_state("mabn", 6, m=2, dtype=np.float64)
         before = {name: value.copy() for name, value in state.items()}
