@@ -92,8 +92,7 @@ TEST_CASE("inspect memory: a program for each shape, and what all take together"
 
 TEST_CASE("inspect memory: each part is the sum of all shapes', and the arena is one") {
   const Json json =
-      json_of(run_keel({"inspect", "memory", "mnist_mlp", "--mode", "evaluate", "--data",
-                        test::small_digits(), "--set", "train.batch=16", "--json"}));
+      json_of(run_keel({"inspect", "memory", "mnist_mlp", "--mode", "evaluate", "--json"}));
   const Json& sum = json.at("sum");
   REQUIRE(json.at("shapes").size() == 2);
   const auto of_shapes = [&](const char* part) {
