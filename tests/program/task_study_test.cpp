@@ -52,6 +52,23 @@ TEST_CASE("study: a site is chosen by its name") {
                 "--site: 'fc3/norm' is unknown; nearest: 'fc");
 }
 
+TEST_CASE("study: of a norm that ran with several options the first are judged") {
+  const auto checks = [](const std::vector<std::string>& norms) {
+    std::vector<std::string> words{"study", "statistics", "--task", "translation", "--json"};
+    for (const char* setting : {"model.layers=1", "model.width=16", "model.heads=2",
+                                "model.feed_forward=16", "train.batch=128"}) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    words.insert(words.end(), {"--steps", "3", "--seeds", "1"});
+    for (const std::string& norm : norms) words.insert(words.end(), {"--norm", norm});
+    return Json::parse(run_keel(words).out).at("checks");
+  };
+  const Json alone = checks({"batchnorm"});
+  REQUIRE(!alone.empty());
+  for (const Json& check : alone) CHECK(check.at("seeds") == 1);
+  CHECK(checks({"batchnorm", "batchnorm{eps=1e-3}"}) == alone);
+}
+
 TEST_CASE("study: options of a task are refused where there is none") {
   for (const char* option :
        {"--task", "--recipe", "--norm", "--data", "--steps", "--site", "--set"}) {
