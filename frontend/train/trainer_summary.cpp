@@ -71,7 +71,7 @@ Summary Trainer::summarize() {
   log_->plot(plot_subject(job_, *train_rows_, *valid_rows_), job_.task().metrics());
   if (summary_.signal != 0) return summary_;
   check(state_.left_out == 0 || state_.left_out < state_.step, ErrorKind::kDiverged,
-        "all {} updates were left out, for none of them was finite", state_.step);
+        "all {} updates were left out: the weights are the first ones", state_.step);
   if (!summary_.stopped_because.empty()) {
     progress_.line(fmt::format("stopped early at {}: {}", place_text(), summary_.stopped_because));
   }

@@ -213,9 +213,9 @@ TEST_CASE("nonfinite: wherever a run is interrupted, it ends the same" *
       const Settings until{fmt::format("train.max_steps={}", stop)};
       try {
         train_in(folder, poisoned({batches}, settings + until));
-      } catch (const Error& error) {  // all of its few updates may have been left out
+      } catch (const Error& error) {  // all of its few updates were left out
         CHECK(error.kind() == ErrorKind::kDiverged);
-        CHECK(stop <= 3);
+        CHECK(stop <= 5);
       }
       train_in(folder, poisoned({batches}, settings), true);
       test::check_same_end(folder, temp / "straight", 2 * kEpoch);
@@ -229,7 +229,7 @@ TEST_CASE("nonfinite: a run whose updates were all left out has no result") {
     const test::TempDir temp;
     const Settings settings{"train.on_nonfinite=" + std::string(policy), "train.max_steps=3"};
     const std::string message = message_of_divergence(temp.path(), poisoned({{0, 1, 2}}, settings));
-    CHECK(message == "all 3 updates were left out, for none of them was finite");
+    CHECK(message == "all 3 updates were left out: the weights are the first ones");
     const std::string result = test::read_bytes(RunFolder{temp.path()}.result());
     CHECK(result.find("\"diverged\"") != std::string::npos);
   }
