@@ -51,7 +51,13 @@ TEST_CASE("predict: a class for each line, an empty one too" * doctest::test_sui
 }
 
 TEST_CASE("predict: lines are numbered through, over those that are answered together") {
-  const SmallRun run("translation", {"model.merges=20", "train.max_steps=1"});
+  const test::TempDir data;
+  for (const char* file : {"train.de", "train.en", "valid.de", "valid.en", "test.de", "test.en"}) {
+    write_bytes(data / file, "a b c\nab bc\nabc a\n");
+  }
+  const SmallRun run("translation", {"data.source=" + data.path().string(), "model.corpus=files",
+                                     "model.languages=de-en", "model.tokenized=true",
+                                     "model.merges=2", "train.max_steps=1"});
   std::string lines;
   for (int i = 0; i < 600; ++i) lines += i == 587 ? "word@@\n" : "\n";
   const ProcessResult result = run.predict(lines);
