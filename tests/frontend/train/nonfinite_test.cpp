@@ -215,7 +215,6 @@ TEST_CASE("nonfinite: wherever a run is interrupted, it ends the same" *
         train_in(folder, poisoned({batches}, settings + until));
       } catch (const Error& error) {  // all of its few updates were left out
         CHECK(error.kind() == ErrorKind::kDiverged);
-        CHECK(stop <= 5);
       }
       train_in(folder, poisoned({batches}, settings), true);
       test::check_same_end(folder, temp / "straight", 2 * kEpoch);
