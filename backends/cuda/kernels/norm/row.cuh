@@ -250,11 +250,10 @@ void with_row(std::int64_t width, Run run) {
   });
 }
 
-// The same, for kernels whose rows may be groups of a few elements: these take 16 floats a thread,
-// too, so that few threads of a warp are idle and sums need few steps or none.
+// The same, for kernels whose rows may be groups of a few elements: two or four threads take such a
+// row, so that not many of a warp are idle and sums need few steps. (One thread alone spills.)
 template <int kTensors, class Run>
 void with_short_row(std::int64_t width, Run run) {
-  if (width <= 16) return run(std::type_identity<Row<1, 16, kTensors>>());
   if (width <= 32) return run(std::type_identity<Row<2, 16, kTensors>>());
   if (width <= 64) return run(std::type_identity<Row<4, 16, kTensors>>());
   with_row<kTensors>(width, run);
