@@ -20,8 +20,8 @@ struct LaneOptions {
   ShortSegment last = ShortSegment::kUse;
   // Whether all lanes have the same length, as training has them; otherwise nothing is left out.
   bool equal = false;
-  // Of a single lane whose segments do not depend on each other: so many whole segments are a
-  // batch. 0: a batch has one segment of each lane.
+  // How many whole segments of a single lane form a batch, where segments do not depend on each
+  // other. 0: a batch has one segment of each lane.
   std::int64_t together = 0;
 };
 

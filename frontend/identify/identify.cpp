@@ -72,7 +72,7 @@ std::vector<Near> all_forms(Backend& judge, const std::vector<Form>& forms, cons
   return found;
 }
 
-// What only a norm with parameters, or one of images, has.
+// Options that only norms with parameters, or norms of images, have.
 const std::set<std::string> kOfParameters{"gain", "bias", "per_pixel"};
 
 // Rows' norms of which a statistic counts as a constant in the backward.

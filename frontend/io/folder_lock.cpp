@@ -62,7 +62,7 @@ FolderLock::FolderLock(const fs::path& folder, std::string_view what, Holder hol
         error.message());
   while (true) {
     file_ = open_lock(path_, holder);
-    // Whoever held the lock before may have removed its file since it was opened here.
+    // The previous holder may have removed the file after it was opened here.
     if (!lock(file_, folder) || is_in_place(file_.get(), path_)) break;
   }
   sign(file_, what, holder);

@@ -71,7 +71,7 @@ class TarReader {
     std::string_view content = {};
   };
 
-  // Of the member's header, or else as far as bytes were read.
+  // The byte at which the member's header begins, or else the number of bytes read.
   std::int64_t place() const {
     const std::int64_t header = archive_read_header_position(archive_.get());
     return header >= 0 ? header : archive_filter_bytes(archive_.get(), 0);

@@ -16,8 +16,8 @@ struct FirstValue {
 };
 FirstValue first_value_left(const Job& job, std::int64_t updates);
 
-// Says so if it is more than a twentieth; otherwise empty. Evaluation then normalizes by numbers
-// that are partly made up.
+// A warning if the share is above a twentieth, for evaluation then normalizes by numbers that are
+// partly initial values; otherwise empty.
 std::string first_value_warning(const Job& job, std::int64_t updates);
 
 }  // namespace keel::train
