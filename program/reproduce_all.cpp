@@ -26,7 +26,7 @@ report::Comparison without_trials(const study::PaperTable& table, const std::str
     comparison.columns.push_back({column.name, column.title, column.digits});
   }
   for (const study::PaperRow& row : table.rows) {
-    comparison.rows.push_back(row.norm);
+    comparison.rows.push_back(row.name);
     auto& cells = comparison.cells.emplace_back();
     for (const study::PaperColumn& column : table.columns) {
       report::ComparedCell& cell = cells.emplace_back();

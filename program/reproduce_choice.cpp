@@ -75,7 +75,7 @@ study::PaperTable chosen_table(const ReproduceArgs& args) {
     return std::vector{c.name, c.task};
   });
   table.rows = chosen(table.rows, args.norms, "--norms",
-                      [](const study::PaperRow& row) { return std::vector{row.norm}; });
+                      [](const study::PaperRow& row) { return std::vector{row.name}; });
   return table;
 }
 

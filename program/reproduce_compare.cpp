@@ -129,8 +129,8 @@ std::string state_text(const Trial& trial) {
 void add_differences(const study::PaperTable& table, std::size_t seeds,
                      report::Comparison& comparison) {
   for (const auto& [of, over] : table.differences) {
-    const auto first = std::ranges::find(table.rows, of, &study::PaperRow::norm),
-               second = std::ranges::find(table.rows, over, &study::PaperRow::norm);
+    const auto first = std::ranges::find(table.rows, of, &study::PaperRow::name),
+               second = std::ranges::find(table.rows, over, &study::PaperRow::name);
     if (first == table.rows.end() || second == table.rows.end()) continue;
     const std::size_t i = std::size_t(first - table.rows.begin()),
                       j = std::size_t(second - table.rows.begin());
@@ -172,7 +172,7 @@ report::Comparison compare(const Plan& plan, const ReproduceArgs& args) {
   }
   for (std::size_t i = 0; i < plan.table.rows.size(); ++i) {
     const study::PaperRow& row = plan.table.rows[i];
-    comparison.rows.push_back(row.norm);
+    comparison.rows.push_back(row.name);
     auto& cells = comparison.cells.emplace_back();
     for (std::size_t j = 0; j < plan.table.columns.size(); ++j) {
       cells.push_back(compared_cell(plan, args, row, plan.table.columns[j], plan.cells[i][j]));

@@ -75,7 +75,7 @@ std::optional<report::Chart> measured_chart(const Plan& plan, std::size_t place)
     const auto lines = measured_lines(plan, plan.cells[row][place], column);
     if (lines.empty()) continue;
     const report::Band band = report::band_of(lines);
-    plot.series.push_back({plan.table.rows[row].norm, band.x, band.median, band.low, band.high});
+    plot.series.push_back({plan.table.rows[row].name, band.x, band.median, band.low, band.high});
   }
   if (plot.series.empty()) return std::nullopt;
   plot.about = fmt::format(

@@ -113,11 +113,11 @@ Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
   }
   for (const std::string& key : column.seeds) run.sets.push_back(fmt::format("{}={}", key, seed));
   Trial trial;
-  trial.name = fmt::format("{} on {}, seed {}", row.norm, column.run, seed);
+  trial.name = fmt::format("{} on {}, seed {}", row.name, column.run, seed);
   trial.seed = seed;
   trial.run = column.run;
   trial.folder = std::filesystem::path(args.out) /
-                 fmt::format("{}-{}-{}-seed{}", column.run, row.norm, args.run.recipe, seed);
+                 fmt::format("{}-{}-{}-seed{}", column.run, row.name, args.run.recipe, seed);
   if (args.as_is) keep_data(run, trial.folder);
   trial.start = start_words(run, seed, trial.folder);
   trial.resume = resume_words(run, trial.folder);

@@ -59,9 +59,10 @@ PaperColumn column_of(const Json& json) {
 }
 
 PaperRow row_of(const Json& json) {
-  expect_known(json, {"norm", "values", "options", "settings"});
+  expect_known(json, {"name", "norm", "values", "options", "settings"});
   PaperRow row;
   row.norm = json.at("norm");
+  row.name = json.value("name", row.norm);
   row.values = json.value("values", row.values);
   row.options = json.value("options", row.options);
   row.settings = json.value("settings", row.settings);
@@ -98,12 +99,12 @@ PaperTable table_of(const Json& json, const Json& file, const std::vector<PaperC
     }
   }
   for (const std::string name : json.value("rows", Json::array())) {
-    table.rows.push_back(named(rows, &PaperRow::norm, name));
+    table.rows.push_back(named(rows, &PaperRow::name, name));
   }
   for (const Json& pair : json.value("differences", Json::array())) {
     PaperDifference difference{pair.at(0), pair.at(1)};
-    for (const std::string& norm : {difference.of, difference.over}) {
-      named(table.rows, &PaperRow::norm, norm);
+    for (const std::string& row : {difference.of, difference.over}) {
+      named(table.rows, &PaperRow::name, row);
     }
     table.differences.push_back(std::move(difference));
   }
@@ -124,6 +125,8 @@ std::vector<PaperTable> tables_of(const Json& file) {
   for (const Json& column : file.at("column")) columns.push_back(column_of(column));
   for (const Json& row : file.value("row", Json::array())) rows.push_back(row_of(row));
   for (const PaperRow& row : rows) {
+    check(std::ranges::count(rows, row.name, &PaperRow::name) == 1, ErrorKind::kInternal,
+          "row {}: expected one of that name, and a name for each row of one norm", row.name);
     for (const auto& [column, value] : row.values) named(columns, &PaperColumn::name, column);
     for (const auto& [key, value] : row.options) {
       const std::size_t slash = key.find('/');

@@ -30,7 +30,8 @@ struct PaperColumn {
 };
 
 struct PaperRow {
-  std::string norm;                           // "adanorm"
+  std::string name;  // of its own where rows share a norm: "layernorm-gain0.1"; else the norm's
+  std::string norm;  // "adanorm"
   std::map<std::string, std::string> values;  // by column, as printed; none: not reported
   // Options of the norm. The key names a column, "rt", or a column and a recipe, "ptb/short", which
   // goes first.

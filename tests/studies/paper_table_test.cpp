@@ -18,8 +18,8 @@
 namespace keel::study {
 namespace {
 
-const PaperRow& row_called(const PaperTable& table, const std::string& norm) {
-  const auto found = std::ranges::find(table.rows, norm, &PaperRow::norm);
+const PaperRow& row_called(const PaperTable& table, const std::string& name) {
+  const auto found = std::ranges::find(table.rows, name, &PaperRow::name);
   REQUIRE(found != table.rows.end());
   return *found;
 }
@@ -68,6 +68,18 @@ TEST_CASE("paper tables: figures are drawn along updates where the paper draws t
     CAPTURE(table.name);
     CHECK(table.along_updates == along.contains(table.name));
     CHECK(table.log_x == (table.name == "ba-figure5"));
+  }
+}
+
+// The name of a row is a part of its runs' folders, and of lists with commas.
+TEST_CASE("paper tables: rows have names of their own, which folders may have") {
+  for (const PaperTable& table : paper_tables()) {
+    std::set<std::string> names;
+    for (const PaperRow& row : table.rows) {
+      CAPTURE(row.name);
+      CHECK(names.insert(row.name).second);
+      CHECK(row.name.find_first_of("/{}, ") == std::string::npos);
+    }
   }
 }
 
@@ -121,7 +133,7 @@ TEST_CASE("paper tables: the networks of Xu et al.'s figures are those of their 
       CHECK(column.task == same.task);
       for (const auto& [recipe, of] : column.recipes) CHECK(same.recipes.at(recipe) == of);
       for (const PaperRow& row : figure.rows) {
-        CHECK(norm_spec(row, column) == norm_spec(row_called(tables, row.norm), same));
+        CHECK(norm_spec(row, column) == norm_spec(row_called(tables, row.name), same));
       }
     }
   }
@@ -132,8 +144,8 @@ TEST_CASE("paper tables: the page of four tables has the rows of each") {
   const PaperTable& page = find_paper_table("xu-tables");
   for (const char* name : {"xu-table1", "xu-table2", "xu-table3", "xu-table4"}) {
     for (const PaperRow& row : find_paper_table(name).rows) {
-      CAPTURE(row.norm);
-      CHECK(row_called(page, row.norm).values == row.values);
+      CAPTURE(row.name);
+      CHECK(row_called(page, row.name).values == row.values);
     }
   }
   CHECK(row_called(page, "powernorm").values.empty());
@@ -290,6 +302,14 @@ TEST_CASE("paper tables: what a file may not say") {
       read_paper_tables(head + "axis = \"updates\"\nlog_x = true\n" + column, "file")[0];
   CHECK(drawn.along_updates);
   CHECK(drawn.log_x);
+  const std::string twins = "[[row]]\nnorm = \"n\"\n[[row]]\nname = \"m\"\nnorm = \"n\"\n";
+  const PaperTable named = read_paper_tables(head + "rows = [\"m\", \"n\"]\n" + column + twins,
+                                             "file")[0];
+  CHECK(named.rows[0].norm == "n");
+  CHECK(named.rows[0].name == "m");
+  CHECK(named.rows[1].name == "n");
+  refused(head + column + twins + "[[row]]\nname = \"m\"\nnorm = \"o\"\n",
+          "row m: expected one of that name");
   refused(head + "axis = \"time\"\n" + column,
           "table t: axis: expected epochs or updates, got 'time'");
   refused("x", "file:1: ");
