@@ -60,6 +60,8 @@ class Norm {
   // Whether the layer adds a learned bias, so that the layer before it needs none.
   bool has_bias() const { return traits_.has_bias; }
   bool takes_mask() const { return traits_.takes_mask; }
+  // Whether a scaling of rows, as layerscaling or groupscaling, is the first thing that it does.
+  bool scales_rows() const { return traits_.scales_rows; }
   const WeightForm& weight_form() const { return traits_.weight_form; }
   // The number of time steps of a recurrent network that have statistics of their own, and whether
   // the names of the first step's states say so ("t0/mean").
@@ -70,7 +72,8 @@ class Norm {
 
   using Apply = std::function<Value(NormMemory&, Value x, Value mask)>;
   struct Traits {
-    bool batch_type = false, has_bias = false, takes_mask = false, names_first_step = false;
+    bool batch_type = false, has_bias = false, takes_mask = false, names_first_step = false,
+         scales_rows = false;
     std::int64_t steps = 100;
     WeightForm weight_form = {};
   };

@@ -61,6 +61,7 @@ struct PowerNormOptions {
     ranges.at_least<std::int64_t>(0, "heads", heads);
   }
   bool has_bias() const { return bias; }
+  bool scales_rows() const { return heads > 0; }
   // The groups of the scaling in front of x; images are not scaled.
   std::int64_t scaling_groups(const Shape& x) const {
     const OptionRanges ranges{"powernorm"};
@@ -161,7 +162,8 @@ std::span<const NormRow> quadratic_norms() {
       {{"powernorm",
         "y = gain x / sqrt(psi2 + eps) + bias, psi2 a running mean(x^2), after a group scaling "
         "of tokens (images are not scaled); mode=paper has eps=0",
-        "gain, bias", "psi2, nu, step", "surrogate", "Shen et al. 2020, algorithm 2",
+        "gain, bias", "psi2, nu, step", "surrogate",
+        "Shen et al. 2020, algorithm 2 (mode=paper), and their program (mode=release)",
         "the release keeps ema_gz, with nu = (1 - alpha_b) ema_gz; the means of its backward count "
         "padding (pad_stats=true); it scales in as many groups as there are heads (heads=...); its "
         "warm-up is that of the learning rate (warmup=...)"},

@@ -6,7 +6,8 @@
 // A struct may have more: weight_form() if it also acts on the weight of the layer before it;
 // defaults(given) if the default of one option depends on what another is given; validate(ranges)
 // if there are wrong values that the ops do not refuse; an option `steps`, which Norm::steps()
-// returns; and kNamesFirstStep if the names of the first step's states have "t0/" in them.
+// returns; scales_rows() if it may begin with a scaling of rows; and kNamesFirstStep if the names
+// of the first step's states have "t0/" in them.
 #pragma once
 
 #include <algorithm>
@@ -138,6 +139,7 @@ Norm make_norm(const NormRequest& request) {
       .batch_type = Options::kBatchType, .has_bias = options.has_bias(), .takes_mask = kTakesMask};
   if constexpr (requires { options.weight_form(); }) traits.weight_form = options.weight_form();
   if constexpr (requires { options.steps; }) traits.steps = options.steps;
+  if constexpr (requires { options.scales_rows(); }) traits.scales_rows = options.scales_rows();
   if constexpr (requires { Options::kNamesFirstStep; }) traits.names_first_step = true;
   return {request.name, fields_text(options), apply, traits};
 }

@@ -8,7 +8,7 @@ ScaledNorm ScaledNorm::parse(std::string_view norm, std::string_view scaling) {
   const Norm front = Norm::parse(scaling);
   check(front.name() == "layerscaling" || front.name() == "groupscaling", ErrorKind::kUsage,
         "scaling: expected layerscaling or groupscaling, got '{}'", scaling);
-  result.scaling_ = front;
+  if (!result.norm_.scales_rows()) result.scaling_ = front;
   return result;
 }
 

@@ -11,7 +11,8 @@
 
 namespace keel::nn {
 
-// y = norm(x / sqrt(mean(x^2) + eps)), the mean taken over a row, or over each group of it.
+// y = norm(x / sqrt(mean(x^2) + eps)), the mean taken over a row, or over each group of it. A norm
+// that scales rows itself, as powernorm does in groups (heads), is not scaled a second time.
 class ScaledNorm {
  public:
   ScaledNorm(Norm norm) : norm_(std::move(norm)) {}  // NOLINT: implicit, without a scaling

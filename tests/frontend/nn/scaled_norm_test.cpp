@@ -52,6 +52,25 @@ TEST_CASE("scaled norm: groups are scaled each by itself") {
   }
 }
 
+TEST_CASE("scaled norm: a norm that scales rows itself is not scaled twice") {
+  const auto scalings = [](const char* norm) {
+    LayerRun run(
+        [norm](Net& net, Value x) {
+          return ScaledNorm::parse(norm, "layerscaling")(net, "norm", x);
+        },
+        {2, 3, 8});
+    int count = 0;
+    for (int i = 0; i < run.graph.size(); ++i) {
+      const Node& node = run.graph.node(i);
+      count += node.kind == NodeKind::kOp && node.op->name == "group_scaling" ? 1 : 0;
+    }
+    return count;
+  };
+  CHECK(scalings("powernorm{heads=2}") == 0);
+  CHECK(scalings("powernorm{heads=0}") == 1);
+  CHECK(scalings("layernorm") == 1);
+}
+
 TEST_CASE("scaled norm: only a scaling may stand in front") {
   test::check_refused([] { ScaledNorm::parse("batchnorm", "layernorm"); },
                       "scaling: expected layerscaling or groupscaling, got 'layernorm'");
