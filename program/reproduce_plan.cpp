@@ -28,15 +28,15 @@ int threads_of(const ReproduceArgs& args) {
   return std::max(1, all / args.jobs);
 }
 
-// What keel train is told of a column, but for norm and seed.
-RunArgs arguments_of(const ReproduceArgs& args, const study::PaperColumn& column) {
+// What keel train is told of a cell, but for norm and seed.
+RunArgs arguments_of(const ReproduceArgs& args, const study::PaperColumn& column,
+                     const study::PaperRow& row = {}) {
   RunArgs run = args.run;
   run.model = column.task;
   run.recipe = column.recipes.at(args.run.recipe);
   run.threads = threads_of(args);
   run.data = data_of(args, column);
-  run.sets.clear();
-  if (column.settings.contains(args.run.recipe)) run.sets = column.settings.at(args.run.recipe);
+  run.sets = settings_for(row, column, args.run.recipe);
   run.sets.insert(run.sets.end(), args.run.sets.begin(), args.run.sets.end());
   return run;
 }
@@ -106,11 +106,8 @@ void keep_data(RunArgs& run, const std::filesystem::path& folder) {
 
 Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
                  const study::PaperRow& row, std::int64_t seed) {
-  RunArgs run = arguments_of(args, column);
+  RunArgs run = arguments_of(args, column, row);
   run.norm = norm_spec(row, column, args.run.recipe);
-  if (const auto own = row.settings.find(column.name); own != row.settings.end()) {
-    run.sets.insert(run.sets.begin(), own->second.begin(), own->second.end());
-  }
   for (const std::string& key : column.seeds) run.sets.push_back(fmt::format("{}={}", key, seed));
   Trial trial;
   trial.name = fmt::format("{} on {}, seed {}", row.name, column.run, seed);

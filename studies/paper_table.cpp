@@ -118,6 +118,28 @@ PaperTable table_of(const Json& json, const Json& file, const std::vector<PaperC
   return table;
 }
 
+// Each key names a column, or a column and one of its recipes.
+template <class T>
+void expect_keys(const std::map<std::string, T>& by_key, const std::vector<PaperColumn>& columns,
+                 const char* what) {
+  for (const auto& [key, value] : by_key) {
+    const std::size_t slash = key.find('/');
+    const PaperColumn column = named(columns, &PaperColumn::name, key.substr(0, slash));
+    check(slash == std::string::npos || column.recipes.contains(key.substr(slash + 1)),
+          ErrorKind::kInternal, "{}: expected a column and one of its recipes, got '{}'", what,
+          key);
+  }
+}
+
+// What a row says of a column, for one of its recipes; null: nothing.
+template <class T>
+const T* find_for(const std::map<std::string, T>& by_key, const PaperColumn& column,
+                  const std::string& recipe) {
+  auto found = by_key.find(column.name + "/" + recipe);
+  if (found == by_key.end()) found = by_key.find(column.name);
+  return found == by_key.end() ? nullptr : &found->second;
+}
+
 std::vector<PaperTable> tables_of(const Json& file) {
   expect_known(file, {"source", "table", "column", "row"});
   std::vector<PaperColumn> columns;
@@ -128,14 +150,8 @@ std::vector<PaperTable> tables_of(const Json& file) {
     check(std::ranges::count(rows, row.name, &PaperRow::name) == 1, ErrorKind::kInternal,
           "row {}: expected one of that name, and a name for each row of one norm", row.name);
     for (const auto& [column, value] : row.values) named(columns, &PaperColumn::name, column);
-    for (const auto& [key, value] : row.options) {
-      const std::size_t slash = key.find('/');
-      const PaperColumn column = named(columns, &PaperColumn::name, key.substr(0, slash));
-      check(slash == std::string::npos || column.recipes.contains(key.substr(slash + 1)),
-            ErrorKind::kInternal, "options: expected a column and one of its recipes, got '{}'",
-            key);
-    }
-    for (const auto& [column, value] : row.settings) named(columns, &PaperColumn::name, column);
+    expect_keys(row.options, columns, "options");
+    expect_keys(row.settings, columns, "settings");
   }
   std::vector<PaperTable> tables;
   for (const Json& table : file.at("table")) {
@@ -147,10 +163,22 @@ std::vector<PaperTable> tables_of(const Json& file) {
 }  // namespace
 
 std::string norm_spec(const PaperRow& row, const PaperColumn& column, const std::string& recipe) {
-  auto options = row.options.find(column.name + "/" + recipe);
-  if (options == row.options.end()) options = row.options.find(column.name);
-  if (options == row.options.end()) return row.norm;
-  return fmt::format("{}{{{}}}", row.norm, options->second);
+  const std::string* options = find_for(row.options, column, recipe);
+  return options == nullptr ? row.norm : fmt::format("{}{{{}}}", row.norm, *options);
+}
+
+std::vector<std::string> settings_for(const PaperRow& row, const PaperColumn& column,
+                                      const std::string& recipe) {
+  std::vector<std::string> settings;
+  if (column.settings.contains(recipe)) settings = column.settings.at(recipe);
+  const std::vector<std::string>* own = find_for(row.settings, column, recipe);
+  if (own == nullptr) return settings;
+  for (const std::string& setting : *own) {
+    const std::string key = setting.substr(0, setting.find('=') + 1);
+    std::erase_if(settings, [&](const std::string& other) { return other.starts_with(key); });
+  }
+  settings.insert(settings.end(), own->begin(), own->end());
+  return settings;
 }
 
 std::vector<PaperTable> read_paper_tables(std::string_view toml, const std::string& where) {

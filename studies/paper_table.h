@@ -36,7 +36,7 @@ struct PaperRow {
   // Options of the norm. The key names a column, "rt", or a column and a recipe, "ptb/short", which
   // goes first.
   std::map<std::string, std::string> options;
-  // More settings of the training, by column: "model.final_norm=powernorm{warmup=1000}".
+  // More settings of the training, by the same keys: "model.final_norm=powernorm{warmup=1000}".
   std::map<std::string, std::vector<std::string>> settings = {};
 };
 
@@ -66,6 +66,9 @@ struct PaperTable {
 // "adanorm{C=0.3}": the norm of a row in a column, for this of the column's recipes.
 std::string norm_spec(const PaperRow& row, const PaperColumn& column,
                       const std::string& recipe = "paper");
+// The column's settings, but for keys that the row has its own settings for, and the row's.
+std::vector<std::string> settings_for(const PaperRow& row, const PaperColumn& column,
+                                      const std::string& recipe = "paper");
 
 // The tables of one file. Throws Error{kInternal} naming `where` for invalid contents.
 std::vector<PaperTable> read_paper_tables(std::string_view toml, const std::string& where);

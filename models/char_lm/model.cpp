@@ -30,6 +30,10 @@ void CharLmOptions::validate() const {
 }
 
 XlOptions CharLmNetwork::xl_options(const nn::Net& net) const {
+  const auto normal = [deviation = options_.init_deviation](std::int64_t) {
+    return nn::normal(deviation);
+  };
+  const bool is_kaiming = options_.init == CharLmInit::kKaiming;
   const bool evaluates = net.mode == nn::Mode::kEvaluate;
   return {.symbols = alphabet_.size(),
           .layers = options_.layers,
@@ -41,6 +45,7 @@ XlOptions CharLmNetwork::xl_options(const nn::Net& net) const {
           .clamp = evaluates ? options_.clamp : 0,
           .dropout = options_.dropout,
           .init_deviation = options_.init_deviation,
+          .init = is_kaiming ? nn::FanInit(nn::fan_in_uniform) : nn::FanInit(normal),
           .norm = nn::ScaledNorm::parse(options_.norm, options_.scaling),
           .place = options_.pre_norm ? nn::NormPlace::kPre : nn::NormPlace::kPost};
 }

@@ -7,11 +7,20 @@
 
 namespace keel::models {
 
+enum class CharLmInit {
+  kNormal,   // N(0, init_deviation^2), as the release of Dai et al. 2019
+  kKaiming,  // U(+-1/sqrt(fan_in)), but for embeddings, u and w (Xu et al. 2019, footnote 7)
+};
+constexpr auto choice_words(CharLmInit) {
+  return std::to_array<std::string_view>({"normal", "kaiming"});
+}
+
 struct CharLmOptions {
   std::string norm = "layernorm", scaling = "";
   bool pre_norm = false;
   std::int64_t layers = 12, width = 512, heads = 8, feed_forward = 2048;
   double dropout = 0.1, init_deviation = 0.02, gain_deviation = 0;
+  CharLmInit init = CharLmInit::kNormal;
   std::int64_t segment = 512, memory = 512;
   data::ShortSegment short_segment = data::ShortSegment::kUse;
   std::int64_t evaluation_lanes = 10, evaluation_segment = 128, evaluation_memory = 896;
@@ -38,8 +47,13 @@ struct CharLmOptions {
         option("dropout", &T::dropout,
                "of embeddings, distances, branches, feed-forward units and the last layer",
                fraction()),
+        option("init", &T::init,
+               "the layers' weights at the start. normal: N(0, init_deviation^2); kaiming: "
+               "U(+-1/sqrt(fan_in))"),
         option("init_deviation", &T::init_deviation,
-               "the standard deviation of the weights at the start", more_than(0)),
+               "the standard deviation at the start of embeddings, u and w, and by init = normal "
+               "of the layers' weights",
+               more_than(0)),
         option("gain_deviation", &T::gain_deviation,
                "the standard deviation of the norms' gains at the start; scalenorm and weightnorm "
                "keep "

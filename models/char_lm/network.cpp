@@ -39,9 +39,6 @@ class XlBuilder {
   }
 
  private:
-  nn::FanInit init() const {
-    return [deviation = options_.init_deviation](std::int64_t) { return nn::normal(deviation); };
-  }
   Initializer drawn() const { return nn::normal(options_.init_deviation); }
   // Distances are no rows of the batch: however an update is split, the same of them are dropped.
   Value dropped(Value distances) const {
@@ -87,7 +84,8 @@ class XlBuilder {
   Value attention(Value own, Value all) const {
     const auto scope = g_.scope("attention");
     const auto project = [&](const char* name, Value v) {
-      return nn::linear(net_, name, v, options_.width, {.bias = false, .weight_init = init()});
+      return nn::linear(net_, name, v, options_.width,
+                        {.bias = false, .weight_init = options_.init});
     };
     const Value q = project("q", own), k = project("k", all), v = project("v", all);
     const Value y =
@@ -97,8 +95,9 @@ class XlBuilder {
   }
 
   Value feed(Value x) const {
-    const nn::TransformerOptions options{
-        .feed_forward = options_.feed_forward, .relu_dropout = options_.dropout, .init = init()};
+    const nn::TransformerOptions options{.feed_forward = options_.feed_forward,
+                                         .relu_dropout = options_.dropout,
+                                         .init = options_.init};
     const Value in = is_pre() ? options_.norm(net_, "feed_forward/norm", x) : x;
     return joined("feed_forward", x, nn::feed_forward(net_, "feed_forward", in, options));
   }

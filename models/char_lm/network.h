@@ -11,7 +11,9 @@ struct XlOptions {
   std::int64_t memory = 512;  // positions before a segment that its queries may see
   std::int64_t window = 0;    // keys that a query sees, its own included; 0: all
   std::int64_t clamp = 0;     // distances beyond it count as this one; 0: none do
-  double dropout = 0.1, init_deviation = 0.02;
+  double dropout = 0.1;
+  double init_deviation = 0.02;                                      // of embeddings, u and w
+  nn::FanInit init = [](std::int64_t) { return nn::normal(0.02); };  // of the layers' weights
   nn::ScaledNorm norm = nn::ScaledNorm::parse("layernorm");
   nn::NormPlace place = nn::NormPlace::kPost;
 };

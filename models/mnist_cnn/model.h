@@ -9,8 +9,9 @@
 namespace keel::models {
 
 struct MnistCnnOptions {
-  // A: conv conv fc fc, norm on the 500 hidden units. B: conv conv fc, norm on the 10 logits.
-  // C: as A, with a norm also on both convolution outputs. The paper's text fits each.
+  // A: conv conv fc fc, norm on the 500 hidden units, as the program of Xu et al. 2019.
+  // B: conv conv fc, norm on the 10 logits, the three layers of their text.
+  // C: as A, with a norm also on both convolution outputs.
   // D: as A, with a norm on both convolution outputs alone, for norms of images.
   std::string architecture = "A";
   std::string norm = "layernorm";

@@ -80,6 +80,10 @@ void TranslationModelOptions::validate() const {
   check(scaled_norms.empty() || !scaling.empty(), ErrorKind::kUsage,
         "scaled_norms: expected a scaling to be given, too (scaling), got '{}' alone",
         scaled_norms);
+  const bool has_sizes = source_symbols > 0 && (joint || target_symbols > 0);
+  check(!fit_merges || (has_sizes && merges == 0 && min_count == 1), ErrorKind::kUsage,
+        "fit_merges: expected source_symbols{}, and neither merges nor min_count",
+        joint ? "" : " and target_symbols");
   check(most_ratio == 0 || most_ratio >= 1, ErrorKind::kUsage,
         "most_ratio: expected 0, or 1 or more, got {}", most_ratio);
   check(!joint || target_symbols == 0, ErrorKind::kUsage,
@@ -291,7 +295,9 @@ TranslationOptions Translation::data_options(const task::DataRequest& request) c
                      .only = request.only},
           .clean = counts_subwords ? by_length : in_words,
           .clean_subwords = counts_subwords ? std::optional(in_subwords) : std::nullopt,
-          .subwords = {.merges = options_.merges, .min_count = options_.min_count},
+          .subwords = {.merges = options_.merges,
+                       .fit_merges = options_.fit_merges,
+                       .min_count = options_.min_count},
           .joint = options_.joint,
           .source_symbols = options_.source_symbols,
           .target_symbols = options_.target_symbols,

@@ -52,6 +52,7 @@ struct TranslationModelOptions {
   bool tokenized = false;      // of the corpus "files": its lines are tokens already; of lines
                                // of a user: they are, and translations are to be, too
   std::int64_t merges = 0;     // of byte-pair encoding; 0: symbols are whole words
+  bool fit_merges = false;     // as many as make source_symbols and target_symbols, in place
   std::int64_t min_count = 1;  // symbols that occur less often are unknown
   bool joint = true;           // both languages share merges and dictionary
   // The most symbols of a dictionary, the most frequent ones; 0: all. The first is of both
@@ -92,6 +93,9 @@ struct TranslationModelOptions {
                "of the corpus files: whether their lines are tokens already"),
         option("merges", &T::merges, "merges of byte-pair encoding; 0: symbols are whole words",
                between(0, 10000000)),
+        option("fit_merges", &T::fit_merges,
+               "as many merges as make the dictionaries of source_symbols and target_symbols, "
+               "which no symbol is then too rare for"),
         option("min_count", &T::min_count, "symbols that occur less often count as unknown",
                at_least(1)),
         option("joint", &T::joint, "whether both languages share merges and dictionary"),

@@ -16,6 +16,7 @@ namespace keel::models {
 
 struct SubwordOptions {
   std::int64_t merges = 0;        // of byte-pair encoding; 0: symbols are whole words
+  bool fit_merges = false;        // as many merges as make most_symbols symbols, in place of these
   std::int64_t min_count = 1;     // symbols that occur less often are unknown
   std::int64_t most_symbols = 0;  // of the others the most frequent ones; 0: all
 };
@@ -23,7 +24,9 @@ struct SubwordOptions {
 // Learned from training sentences, from both languages together if they share it.
 class Subwords {
  public:
-  // Throws Error{kUsage} for options, and Error{kBadInput} for a word that ends in "@@".
+  // With fit_merges the dictionary has just most_symbols symbols, or fewer where no pair of symbols
+  // occurs twice any more. Throws Error{kUsage} for options, as for fewer symbols than the text has
+  // characters, and Error{kBadInput} for a word that ends in "@@".
   static Subwords learn(std::span<const std::vector<std::string>* const> sides,
                         const SubwordOptions& options);
   // Reads text() and codes() back; `codes` is empty if there are no merges. Throws Error{kBadInput}

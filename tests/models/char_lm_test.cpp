@@ -25,7 +25,8 @@ XlOptions small_xl(std::int64_t memory) {
           .feed_forward = 12,
           .memory = memory,
           .dropout = 0,
-          .init_deviation = 0.5};
+          .init_deviation = 0.5,
+          .init = [](std::int64_t) { return nn::normal(0.5); }};
 }
 
 struct Segment {

@@ -272,6 +272,24 @@ TEST_CASE("translation data: dictionaries of the most frequent symbols, of each 
   CHECK(joint.source->dictionary().id("high") != Dictionary::kUnk);
 }
 
+TEST_CASE("translation data: as many merges as make the symbols that are asked for") {
+  const std::vector<std::string> side{"ab ac bd ad", "ab ac bd bc cb"};
+  const auto learned = [&](std::int64_t symbols) {
+    return Subwords::learn(std::vector{&side}, {.fit_merges = true, .most_symbols = symbols});
+  };
+  // a@@, b@@, c@@, b, c and d are the characters; three words come twice.
+  for (const std::int64_t wanted : {6, 7, 8, 9, 1000}) {
+    CAPTURE(wanted);
+    const Subwords subwords = learned(wanted);
+    CHECK(subwords.dictionary().first_filler() - Dictionary::kSpecials ==
+          std::min<std::int64_t>(wanted, 9));
+    const Numbers ids = subwords.encode("ab cd", "here");
+    CHECK(std::ranges::count(ids, Dictionary::kUnk) == 0);
+  }
+  CHECK(learned(1000).encode("ab", "here").size() == 2);
+  CHECK(refuses(ErrorKind::kUsage, "expected room for the 6 characters", [&] { learned(5); }));
+}
+
 TEST_CASE("translation data: a sub-word counts as often as its words occur") {
   const std::vector<std::string> side{"ab ab ab ab ab", "yq yr", "ab yq"};
   const Subwords subwords = Subwords::learn(std::vector{&side}, {.merges = 1});

@@ -36,7 +36,7 @@ TEST_CASE("paper tables: names differ, and numbers are as printed") {
   const PaperTable& table = find_paper_table("xu-table4");
   CHECK(table.source == "Xu et al. 2019, table 4");
   REQUIRE(table.rows.size() == 4);
-  CHECK(table.columns.size() == 8);
+  CHECK(table.columns.size() == 9);
   const PaperRow& adanorm = row_called(table, "adanorm");
   CHECK(adanorm.values.at("mnist") == "99.35");
   CHECK(norm_spec(adanorm, column_called(table, "rt")) == "adanorm{C=0.3}");
@@ -156,20 +156,13 @@ void check_recipe(const PaperTable& table, const PaperColumn& column, const std:
   const models::ModelEntry& entry = models::find_model(column.task);
   train::Config config(entry.make());
   config.apply_toml(models::find_recipe(entry, column.recipes.at(recipe)), recipe);
-  if (column.settings.contains(recipe)) {
-    for (const std::string& setting : column.settings.at(recipe)) {
-      const std::size_t equals = setting.find('=');
-      config.set(setting.substr(0, equals), setting.substr(equals + 1));
-    }
-  }
   for (const std::string& key : column.seeds) config.set(key, "1");
   for (const PaperRow& row : table.rows) {
-    config.set("model.norm", norm_spec(row, column));
-    if (const auto own = row.settings.find(column.name); own != row.settings.end()) {
-      for (const std::string& setting : own->second) {
-        const std::size_t equals = setting.find('=');
-        config.set(setting.substr(0, equals), setting.substr(equals + 1));
-      }
+    CAPTURE(row.name);
+    config.set("model.norm", norm_spec(row, column, recipe));
+    for (const std::string& setting : settings_for(row, column, recipe)) {
+      const std::size_t equals = setting.find('=');
+      config.set(setting.substr(0, equals), setting.substr(equals + 1));
     }
     CHECK_NOTHROW(config.validate());
   }
@@ -261,6 +254,7 @@ TEST_CASE("paper tables: numbers that a study measures are called as it calls th
 TEST_CASE("paper tables: Shen et al.'s translations are by recipes of theirs") {
   const PaperTable& table = find_paper_table("shen-table1");
   CHECK(column_called(table, "en_de").recipes.at("paper") == "shen_big");
+  CHECK(column_called(table, "en_de").recipes.at("release") == "shen_big_release");
   const PaperRow& batchnorm = row_called(table, "batchnorm");
   CHECK(norm_spec(batchnorm, column_called(table, "de_en")) == "batchnorm{keep=0.95}");
   const PaperTable& fourth = find_paper_table("shen-table4");
@@ -273,7 +267,39 @@ TEST_CASE("paper tables: Shen et al.'s translations are by recipes of theirs") {
   CHECK(norm_spec(row_called(fourth, "powernorm"), ptb, "release") == "powernorm{warmup=0}");
   CHECK(norm_spec(row_called(fourth, "batchrenorm"), ptb, "short") ==
         "batchrenorm{eps=1e-5,updates=3872}");
+  CHECK(norm_spec(row_called(fourth, "powernorm-algorithm2"), ptb, "short") ==
+        "powernorm{mode=paper,warmup=400}");
   CHECK(column_called(find_paper_table("xu-table1"), "de_en").recipes.at("paper") == "small");
+}
+
+// A row's own settings replace the column's.
+TEST_CASE("paper tables: every norm of Shen et al. is scaled, and each has a control without") {
+  using Settings = std::vector<std::string>;
+  const PaperTable& table = find_paper_table("shen-table1");
+  const PaperColumn& lex200 = column_called(table, "lex200");
+  const auto holds = [&](const char* row, const std::string& setting) {
+    const Settings all = settings_for(row_called(table, row), lex200, "laptop");
+    return std::ranges::find(all, setting) != all.end();
+  };
+  CHECK(holds("layernorm", "model.scaling=layerscaling"));
+  CHECK(holds("layernorm-unscaled", "model.scaling="));
+  CHECK(!holds("layernorm-unscaled", "model.scaling=layerscaling"));
+  CHECK(holds("layernorm-unscaled", "model.sites=encoder"));
+  const PaperColumn& de_en = column_called(table, "de_en");
+  const PaperRow& powernorm = row_called(table, "powernorm");
+  CHECK(settings_for(powernorm, de_en) == Settings{});
+  CHECK(settings_for(powernorm, de_en, "release") ==
+        Settings{"model.final_norm=powernorm{heads=4,warmup=1000}"});
+  for (const char* name : {"shen-table1", "shen-table2", "shen-table4"}) {
+    const PaperTable& each = find_paper_table(name);
+    for (const PaperRow& row : each.rows) {
+      if (row.name != row.norm) continue;
+      CAPTURE(row.name);
+      const PaperRow& control = row_called(each, row.name + "-unscaled");
+      CHECK(control.norm == row.norm);
+      CHECK(control.values.empty());
+    }
+  }
 }
 
 TEST_CASE("paper tables: an unknown name is answered with the nearest") {
@@ -303,8 +329,8 @@ TEST_CASE("paper tables: what a file may not say") {
   CHECK(drawn.along_updates);
   CHECK(drawn.log_x);
   const std::string twins = "[[row]]\nnorm = \"n\"\n[[row]]\nname = \"m\"\nnorm = \"n\"\n";
-  const PaperTable named = read_paper_tables(head + "rows = [\"m\", \"n\"]\n" + column + twins,
-                                             "file")[0];
+  const PaperTable named =
+      read_paper_tables(head + "rows = [\"m\", \"n\"]\n" + column + twins, "file")[0];
   CHECK(named.rows[0].norm == "n");
   CHECK(named.rows[0].name == "m");
   CHECK(named.rows[1].name == "n");
