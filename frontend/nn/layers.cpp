@@ -38,6 +38,7 @@ std::shared_ptr<LayerParts> make_parts(Net& net, const Shape& shape, int unit_ax
     const FormedWeight formed = options.norm->of_weight(net, "norm", parts->weight, unit_axis);
     parts->weight = formed.weight;
     parts->gain = formed.gain;
+    parts->gain_init = form.gain_init;
     parts->norm = NormSite::behind_weight(net, "norm", *options.norm);
   }
   add_bias(net, *parts, shape[unit_axis], fans, options);
@@ -48,7 +49,7 @@ std::shared_ptr<LayerParts> make_parts(Net& net, const Shape& shape, int unit_ax
 Value finish(Net& net, Value y, int unit_axis, LayerParts& parts, const Site& site) {
   if (net.mode == Mode::kInitialize && parts.gain.valid()) {
     if (!parts.start) {
-      parts.start = measure_batch(net, y, unit_axis);
+      parts.start = measure_batch(net, y, unit_axis, parts.gain_init);
       start_parameters(net, *parts.start, parts.gain, parts.bias);
     }
     y = started(net, y, *parts.start, parts.bias.valid());

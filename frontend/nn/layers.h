@@ -27,6 +27,7 @@ struct LayerParts {
   Value weight = {}, gain = {}, bias = {};  // gain, of a norm of weights, and bias may be absent
   std::optional<NormSite> norm = {};        // of the output
   std::optional<BatchStart> start = {};     // in Mode::kInitialize, of the first application
+  double gain_init = 1;                     // of a norm of weights
 };
 
 // y = x W + b.   x (..., in)   W (in, out)   b (out)   y (..., out)

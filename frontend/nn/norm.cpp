@@ -84,9 +84,10 @@ Norm Norm::parse(std::string_view text, std::string_view defaults,
   for (const NormRow& row : table()) {
     names.push_back(row.facts.name);
     if (row.facts.name != name) continue;
-    NormRequest request{name, read_items(name, items_of(row.fixed)), {}};
-    for (const Items& source : {items_of(row.defaults), items_of(defaults), items_of(braced(text)),
-                                Items(more.begin(), more.end())}) {
+    NormRequest request{
+        name, read_items(name, items_of(row.fixed)), read_items(name, items_of(row.defaults)), {}};
+    for (const Items& source :
+         {items_of(defaults), items_of(braced(text)), Items(more.begin(), more.end())}) {
       std::ranges::move(read_items(name, source), std::back_inserter(request.given));
     }
     return row.make(request);

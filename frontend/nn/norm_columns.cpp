@@ -18,28 +18,27 @@ Value batch_norm_of(NormMemory& memory, const Columns& columns, const ops::NormA
   return columns.restore(memory.net, y);
 }
 
-struct BatchNormOptions {
-  double eps = 1e-5, keep = 0.9, gain_init = 1;
-  bool gain = true, bias = true, unbiased = false, running_unbiased = false;
+struct BatchNormOptions : AffineOptions {
+  double eps = 1e-5, keep = 0.9;
+  bool unbiased = false, running_unbiased = false;
   ColumnPadding padding = ColumnPadding::kExact;
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
     using T = BatchNormOptions;
-    return std::tuple{
-        field("eps", &T::eps),           field("keep", &T::keep),
-        field("gain", &T::gain),         field("bias", &T::bias),
-        field("unbiased", &T::unbiased), field("running_unbiased", &T::running_unbiased),
-        field("padding", &T::padding),   field("gain_init", &T::gain_init)};
+    return std::tuple_cat(
+        std::tuple{field("eps", &T::eps), field("keep", &T::keep), field("gain", &T::gain),
+                   field("bias", &T::bias), field("unbiased", &T::unbiased),
+                   field("running_unbiased", &T::running_unbiased), field("padding", &T::padding)},
+        first_values());
   }
-  bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Shape& channels = columns.channels;
     const ops::RunningStatistics running{memory.state("running_mean", channels, 0),
                                          memory.state("running_var", channels, 1, kNotNegative),
                                          columns.mask, columns.moments(memory.net)};
-    return batch_norm_of(memory, columns, memory.affine(channels, gain, bias, gain_init), running,
+    return batch_norm_of(memory, columns, memory.affine(channels, *this), running,
                          {.eps = eps,
                           .keep = keep,
                           .unbiased = unbiased,
@@ -52,29 +51,29 @@ struct BatchNormOptions {
 // Batch normalization inside a recurrent network (Cooijmans et al. 2016): as every norm over the
 // batch it has statistics of its own for every time step; gain and bias are those of all steps. In
 // a network that is not recurrent the only step is the first.
-struct RecurrentBatchNormOptions {
-  double eps = 1e-5, keep = 0.99, gain_init = 0.1;
-  bool gain = true, bias = true;  // no bias where the one of the cell serves
+struct RecurrentBatchNormOptions : AffineOptions {  // no bias where the one of the cell serves
+  double eps = 1e-5, keep = 0.99;
   std::int64_t steps = 100;
 
+  RecurrentBatchNormOptions() { gain_init = 0.1; }
   static constexpr bool kBatchType = true, kNamesFirstStep = true;
   static constexpr auto fields() {
     using T = RecurrentBatchNormOptions;
-    return std::tuple{field("eps", &T::eps),     field("keep", &T::keep),
-                      field("gain", &T::gain),   field("bias", &T::bias),
-                      field("steps", &T::steps), field("gain_init", &T::gain_init)};
+    return std::tuple_cat(
+        std::tuple{field("eps", &T::eps), field("keep", &T::keep), field("gain", &T::gain),
+                   field("bias", &T::bias), field("steps", &T::steps)},
+        first_values());
   }
   void validate(const OptionRanges& ranges) const {
     ranges.at_least<std::int64_t>(1, "steps", steps);
   }
-  bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Shape& channels = columns.channels;
     const ops::RunningStatistics running{memory.state("mean", channels, 0),
                                          memory.state("var", channels, 1, kNotNegative),
                                          columns.mask, columns.moments(memory.net)};
-    return batch_norm_of(memory, columns, memory.affine(channels, gain, bias, gain_init), running,
+    return batch_norm_of(memory, columns, memory.affine(channels, *this), running,
                          {.eps = eps, .keep = keep, .training = memory.net.training()});
   }
 };
@@ -110,28 +109,22 @@ struct NoisyBatchNormOptions : BatchNormOptions {
 };
 
 // A negative r_max or d_max follows the schedule of src/ops/norm/batch_renorm.h.
-struct BatchRenormOptions {
+struct BatchRenormOptions : AffineOptions {
   double eps = 1e-3, rate = 0.01, r_max = -1, d_max = -1, r_max_limit = 3, d_max_limit = 5;
   double r_start = 5000, r_end = 40000, d_start = 5000, d_end = 25000;
   double updates = 100000;  // of the run; the steps above are meant for a run of 100000
-  bool gain = true, bias = true;
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
     using T = BatchRenormOptions;
-    return std::tuple{field("eps", &T::eps),
-                      field("rate", &T::rate),
-                      field("r_max", &T::r_max),
-                      field("d_max", &T::d_max),
-                      field("r_max_limit", &T::r_max_limit),
-                      field("d_max_limit", &T::d_max_limit),
-                      field("r_start", &T::r_start),
-                      field("r_end", &T::r_end),
-                      field("d_start", &T::d_start),
-                      field("d_end", &T::d_end),
-                      field("updates", &T::updates),
-                      field("gain", &T::gain),
-                      field("bias", &T::bias)};
+    return std::tuple_cat(
+        std::tuple{field("eps", &T::eps), field("rate", &T::rate), field("r_max", &T::r_max),
+                   field("d_max", &T::d_max), field("r_max_limit", &T::r_max_limit),
+                   field("d_max_limit", &T::d_max_limit), field("r_start", &T::r_start),
+                   field("r_end", &T::r_end), field("d_start", &T::d_start),
+                   field("d_end", &T::d_end), field("updates", &T::updates),
+                   field("gain", &T::gain), field("bias", &T::bias)},
+        first_values());
   }
   void validate(const OptionRanges& ranges) const {
     ranges.expect(updates > 0, "updates", "> 0", updates);
@@ -140,7 +133,6 @@ struct BatchRenormOptions {
     ranges.expect(0 <= d_start && d_start <= d_end, "d_start", fmt::format("0 to d_end={}", d_end),
                   d_start);
   }
-  bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Shape& channels = columns.channels;
@@ -149,8 +141,8 @@ struct BatchRenormOptions {
                                  memory.counter("step"), columns.mask, columns.moments(memory.net)};
     BatchRenormAttrs attrs = scheduled();
     attrs.training = memory.net.training();
-    const Value y = ops::batch_renorm(memory.graph, columns.x, memory.affine(channels, gain, bias),
-                                      state, attrs);
+    const Value y =
+        ops::batch_renorm(memory.graph, columns.x, memory.affine(channels, *this), state, attrs);
     if (memory.net.training()) {
       memory.update(state.mean, y.at(BatchRenormOutput::kNextRunningMean));
       memory.update(state.std, y.at(BatchRenormOutput::kNextRunningStd));

@@ -12,23 +12,24 @@ namespace {
 constexpr std::int64_t kUsualGroups = 32;
 constexpr const char* kOneGroup = "groups=1";
 
-struct GroupNormOptions {
+struct GroupNormOptions : AffineOptions {
   std::int64_t groups = kUsualGroups;
   double eps = 1e-5;
-  bool gain = true, bias = true, unbiased = false, eps_outside = false;
+  bool unbiased = false, eps_outside = false;
 
   static constexpr bool kBatchType = false;
   static constexpr auto fields() {
     using T = GroupNormOptions;
-    return std::tuple{field("groups", &T::groups),     field("eps", &T::eps),
-                      field("gain", &T::gain),         field("bias", &T::bias),
-                      field("unbiased", &T::unbiased), field("eps_outside", &T::eps_outside)};
+    return std::tuple_cat(
+        std::tuple{field("groups", &T::groups), field("eps", &T::eps), field("gain", &T::gain),
+                   field("bias", &T::bias), field("unbiased", &T::unbiased),
+                   field("eps_outside", &T::eps_outside)},
+        first_values());
   }
-  bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value value) const {
     const Columns columns(memory.net, value);
     const Value y = ops::group_norm(
-        memory.graph, columns.x, memory.affine(columns.channels, gain, bias),
+        memory.graph, columns.x, memory.affine(columns.channels, *this),
         {.groups = groups, .eps = eps, .unbiased = unbiased, .eps_outside = eps_outside});
     return columns.restore(memory.net, y);
   }
@@ -36,16 +37,17 @@ struct GroupNormOptions {
 
 // Sequences (n, steps, features) have an op of their own; for images this is a group norm with each
 // channel as a group.
-struct InstanceNormOptions {
+struct InstanceNormOptions : AffineOptions {
   double eps = 1e-5;
-  bool gain = false, bias = false;
 
+  InstanceNormOptions() { gain = bias = false; }
   static constexpr bool kBatchType = false;
   static constexpr auto fields() {
     using T = InstanceNormOptions;
-    return std::tuple{field("eps", &T::eps), field("gain", &T::gain), field("bias", &T::bias)};
+    return std::tuple_cat(
+        std::tuple{field("eps", &T::eps), field("gain", &T::gain), field("bias", &T::bias)},
+        first_values());
   }
-  bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value x, Value mask) const {
     const Shape shape = memory.graph.shape(x);
     const bool image = shape.rank() == 4;
@@ -55,7 +57,7 @@ struct InstanceNormOptions {
     check(!image || !mask.valid(), ErrorKind::kUsage,
           "[instancenorm] mask: expected none for images");
     const Shape features{image ? shape[1] : shape[2]};
-    const ops::NormAffine affine = memory.affine(features, gain, bias);
+    const ops::NormAffine affine = memory.affine(features, *this);
     if (!image) return ops::instance_norm(memory.graph, x, affine, mask, {.eps = eps});
     return ops::group_norm(memory.graph, x, affine, {.groups = shape[1], .eps = eps});
   }

@@ -36,12 +36,12 @@ Value NormMemory::parameter(const std::string& name, const Shape& shape, Initial
   return parameter;
 }
 
-ops::NormAffine NormMemory::affine(const Shape& shape, bool gain, bool bias, double gain_init) {
+ops::NormAffine NormMemory::affine(const Shape& shape, const AffineOptions& options) {
   ops::NormAffine result;
-  const Initializer first = net.gain_deviation > 0 ? normal(net.gain_deviation, gain_init)
-                                                   : constant(gain_init);
-  if (gain) result.gain = parameter("gain", shape, first);
-  if (bias) result.bias = parameter("bias", shape, zeros());
+  const Initializer first = net.gain_deviation > 0 ? normal(net.gain_deviation, options.gain_init)
+                                                   : constant(options.gain_init);
+  if (options.gain) result.gain = parameter("gain", shape, first);
+  if (options.bias) result.bias = parameter("bias", shape, constant(options.bias_init));
   return result;
 }
 

@@ -4,9 +4,11 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "frontend/nn/net.h"
+#include "src/graph/attrs.h"
 #include "src/ops/norm/norm.h"
 
 namespace keel::nn {
@@ -16,6 +18,19 @@ struct StepStates {
   std::int64_t count = 100;  // how many steps have some
   bool names_first =
       false;  // whether step 0 too has "t0/" in its names and a count of its trainings
+};
+
+// The gain and the bias of a norm, each if it is asked for, and their first values. Options of a
+// norm that has them derive from this.
+struct AffineOptions {
+  bool gain = true, bias = true;
+  double gain_init = 1, bias_init = 0;
+
+  static constexpr auto first_values() {
+    using T = AffineOptions;
+    return std::tuple{field("gain_init", &T::gain_init), field("bias_init", &T::bias_init)};
+  }
+  bool has_bias() const { return bias; }
 };
 
 class NormMemory {
@@ -32,9 +47,9 @@ class NormMemory {
 
   // Makes a parameter that does not decay, or returns it if an application before has made it.
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer);
-  // The gain and the bias of that shape, each if it is asked for. The gain begins as gain_init, or
-  // around it (Net::gain_deviation); the bias as zeros.
-  ops::NormAffine affine(const Shape& shape, bool gain, bool bias, double gain_init = 1);
+  // The gain and the bias of that shape. Where Net::gain_deviation is not 0, the gain begins around
+  // gain_init.
+  ops::NormAffine affine(const Shape& shape, const AffineOptions& options);
   // A running statistic of the time step, with the value that this application finds.
   Value state(const std::string& name, const Shape& shape, double initial,
               const std::optional<Bounds>& bounds = {});

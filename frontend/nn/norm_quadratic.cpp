@@ -7,21 +7,20 @@
 namespace keel::nn {
 namespace {
 
-struct PnVOptions {
+struct PnVOptions : AffineOptions {
   double eps = 1e-5, keep = 0.9;
-  bool gain = true, bias = true;
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
     using T = PnVOptions;
-    return std::tuple{field("eps", &T::eps), field("keep", &T::keep), field("gain", &T::gain),
-                      field("bias", &T::bias)};
+    return std::tuple_cat(std::tuple{field("eps", &T::eps), field("keep", &T::keep),
+                                     field("gain", &T::gain), field("bias", &T::bias)},
+                          first_values());
   }
-  bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Value psi2 = memory.state("psi2", columns.channels, 1, kNotNegative);
-    const Value y = ops::pn_v(memory.graph, columns.x, memory.affine(columns.channels, gain, bias),
+    const Value y = ops::pn_v(memory.graph, columns.x, memory.affine(columns.channels, *this),
                               {psi2, columns.mask, columns.squares(memory.net)},
                               {.eps = eps, .keep = keep, .training = memory.net.training()});
     if (memory.net.training()) memory.update(psi2, y.at(PnVOutput::kNextPsi2));
@@ -32,22 +31,22 @@ struct PnVOptions {
 constexpr const char* kNoContraction =
     "the recursion of nu is no contraction, and diverges if this stays above 2";
 
-struct PowerNormOptions {
+struct PowerNormOptions : AffineOptions {
   PowerNormMode mode = PowerNormMode::kRelease;
   std::int64_t heads = 1;  // groups of the scaling in front of tokens; 0 for none
   std::int64_t warmup = 0;
   double alpha_f = 0.9, alpha_b = 0.9, eps = 1e-5;  // eps: see defaults
-  bool gain = true, bias = true;
   bool pad_stats = false;  // the statistics of the backward are taken over padding too
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
     using T = PowerNormOptions;
-    return std::tuple{field("mode", &T::mode),          field("heads", &T::heads),
-                      field("warmup", &T::warmup),      field("alpha_f", &T::alpha_f),
-                      field("alpha_b", &T::alpha_b),    field("eps", &T::eps),
-                      field("gain", &T::gain),          field("bias", &T::bias),
-                      field("pad_stats", &T::pad_stats)};
+    return std::tuple_cat(
+        std::tuple{field("mode", &T::mode), field("heads", &T::heads), field("warmup", &T::warmup),
+                   field("alpha_f", &T::alpha_f), field("alpha_b", &T::alpha_b),
+                   field("eps", &T::eps), field("gain", &T::gain), field("bias", &T::bias),
+                   field("pad_stats", &T::pad_stats)},
+        first_values());
   }
   // The paper's roots hold no eps, the release's do.
   static PowerNormOptions defaults(const OptionText& given) {
@@ -60,7 +59,6 @@ struct PowerNormOptions {
   void validate(const OptionRanges& ranges) const {
     ranges.at_least<std::int64_t>(0, "heads", heads);
   }
-  bool has_bias() const { return bias; }
   bool scales_rows() const { return heads > 0; }
   // The groups of the scaling in front of x; images are not scaled.
   std::int64_t scaling_groups(const Shape& x) const {
@@ -83,7 +81,7 @@ struct PowerNormOptions {
                                     memory.state("nu", columns.channels, 0), memory.counter("step"),
                                     columns.mask, columns.squares(memory.net, pad_stats)};
     const Value y =
-        ops::power_norm(memory.graph, columns.x, memory.affine(columns.channels, gain, bias), state,
+        ops::power_norm(memory.graph, columns.x, memory.affine(columns.channels, *this), state,
                         {.mode = mode,
                          .eps = eps,
                          .alpha_f = alpha_f,
@@ -103,26 +101,26 @@ struct PowerNormOptions {
   }
 };
 
-struct MabnOptions {
+struct MabnOptions : AffineOptions {
   std::int64_t m = 16, warmup = 100, clip_after = 1000;
   double keep = 0.98, clip = 5, eps = 1e-5;
-  bool gain = true, bias = true;
   bool centralize = false;  // whether the weight of the layer before is centralized as well
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
     using T = MabnOptions;
-    return std::tuple{
-        field("m", &T::m),       field("warmup", &T::warmup), field("clip_after", &T::clip_after),
-        field("keep", &T::keep), field("clip", &T::clip),     field("eps", &T::eps),
-        field("gain", &T::gain), field("bias", &T::bias),     field("centralize", &T::centralize)};
+    return std::tuple_cat(
+        std::tuple{field("m", &T::m), field("warmup", &T::warmup),
+                   field("clip_after", &T::clip_after), field("keep", &T::keep),
+                   field("clip", &T::clip), field("eps", &T::eps), field("gain", &T::gain),
+                   field("bias", &T::bias), field("centralize", &T::centralize)},
+        first_values());
   }
   void validate(const OptionRanges& ranges) const {
     ranges.at_least<std::int64_t>(1, "m", m);
     ranges.at_least<std::int64_t>(0, "warmup", warmup);
     ranges.at_least<std::int64_t>(0, "clip_after", clip_after);
   }
-  bool has_bias() const { return bias; }
   WeightForm weight_form() const { return {.centralize = centralize}; }
   Value apply(NormMemory& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
@@ -134,7 +132,7 @@ struct MabnOptions {
                                columns.mask,
                                columns.squares(memory.net)};
     const Value y =
-        ops::mabn(memory.graph, columns.x, memory.affine(columns.channels, gain, bias), state,
+        ops::mabn(memory.graph, columns.x, memory.affine(columns.channels, *this), state,
                   {.eps = eps,
                    .keep = keep,
                    .clip = clip,

@@ -38,24 +38,24 @@ struct NoneOptions {
   Value apply(NormMemory&, Value x) const { return x; }
 };
 
-struct LayerNormOptions : RowOptions {
+struct LayerNormOptions : RowOptions, AffineOptions {
   double eps = 1e-5;
-  bool gain = true, bias = true, unbiased = false, eps_outside = false;
+  bool unbiased = false, eps_outside = false;
   bool per_pixel = false;  // of images a row is the channels of one pixel
 
   static constexpr bool kBatchType = false;
   static constexpr auto fields() {
     using T = LayerNormOptions;
-    return std::tuple{field("axes", &T::axes),          field("eps", &T::eps),
-                      field("gain", &T::gain),          field("bias", &T::bias),
-                      field("unbiased", &T::unbiased),  field("eps_outside", &T::eps_outside),
-                      field("per_pixel", &T::per_pixel)};
+    return std::tuple_cat(
+        std::tuple{field("axes", &T::axes), field("eps", &T::eps), field("gain", &T::gain),
+                   field("bias", &T::bias), field("unbiased", &T::unbiased),
+                   field("eps_outside", &T::eps_outside), field("per_pixel", &T::per_pixel)},
+        first_values());
   }
   void validate(const OptionRanges& ranges) const {
     RowOptions::validate(ranges);
     ranges.expect(!per_pixel || axes == 0, "axes", "0 with per_pixel", axes);
   }
-  bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value x) const {
     Graph& g = memory.graph;
     if (!per_pixel || g.shape(x).rank() != 4) return of_rows(memory, x);
@@ -67,7 +67,7 @@ struct LayerNormOptions : RowOptions {
   Value of_rows(NormMemory& memory, Value x, std::int64_t own_axes = 0) const {
     const std::int64_t n = row_axes(memory.graph, x, std::max(axes, own_axes));
     return ops::layer_norm(
-        memory.graph, x, memory.affine(row_shape(memory.graph.shape(x), n), gain, bias),
+        memory.graph, x, memory.affine(row_shape(memory.graph.shape(x), n), *this),
         {.axes = n, .eps = eps, .unbiased = unbiased, .eps_outside = eps_outside});
   }
 };
@@ -126,38 +126,39 @@ struct AdaNormOptions : RowOptions {
   }
 };
 
-struct RmsNormOptions : RowOptions {
+struct RmsNormOptions : RowOptions, AffineOptions {
   double eps = 1e-8;
-  bool gain = true, bias = false;
 
+  RmsNormOptions() { bias = false; }
   static constexpr bool kBatchType = false;
   static constexpr auto fields() {
     using T = RmsNormOptions;
-    return std::tuple{field("axes", &T::axes), field("eps", &T::eps), field("gain", &T::gain),
-                      field("bias", &T::bias)};
+    return std::tuple_cat(std::tuple{field("axes", &T::axes), field("eps", &T::eps),
+                                     field("gain", &T::gain), field("bias", &T::bias)},
+                          first_values());
   }
-  bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value x) const {
     const std::int64_t n = row_axes(memory.graph, x, axes);
-    return ops::rms_norm(memory.graph, x,
-                         memory.affine(row_shape(memory.graph.shape(x), n), gain, bias),
+    return ops::rms_norm(memory.graph, x, memory.affine(row_shape(memory.graph.shape(x), n), *this),
                          {.axes = n, .eps = eps});
   }
 };
 
 struct ScaleNormOptions : RowOptions {
   double eps = 1e-5;
+  double gain_init = 1;  // times the root of the width, with which y is as large as a layernorm's
 
   static constexpr bool kBatchType = false;
   static constexpr auto fields() {
     using T = ScaleNormOptions;
-    return std::tuple{field("axes", &T::axes), field("eps", &T::eps)};
+    return std::tuple{field("axes", &T::axes), field("eps", &T::eps),
+                      field("gain_init", &T::gain_init)};
   }
   bool has_bias() const { return false; }
   Value apply(NormMemory& memory, Value x) const {
     const std::int64_t n = row_axes(memory.graph, x, axes);
-    const double start = std::sqrt(double(row_shape(memory.graph.shape(x), n).elements()));
-    const Value gain = memory.parameter("gain", {1}, constant(start));
+    const double root = std::sqrt(double(row_shape(memory.graph.shape(x), n).elements()));
+    const Value gain = memory.parameter("gain", {1}, constant(gain_init * root));
     return ops::scale_norm(memory.graph, x, gain, {.axes = n, .eps = eps});
   }
 };
@@ -181,7 +182,7 @@ std::span<const NormRow> row_norms() {
        make_norm<LayerNormOptions>},
       {{"layernorm_simple", "y = (x - mean) / sqrt(var + eps), over a row", "-", "-", "exact",
         "Xu et al. 2019, eq. 2", kXuProgram},
-       "gain=false,bias=false",
+       "gain=false,bias=false,gain_init=1,bias_init=0",
        make_norm<LayerNormOptions>},
       {{"detachnorm", "y = (x - mean) / sqrt(var + eps), mean and deviation constant in backward",
         "-", "-", "detached", "Xu et al. 2019, eq. 4"},

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,7 @@ using OptionText = std::vector<std::pair<std::string, std::string>>;
 // A name and the options that were written for it. The last of several values of a key counts.
 struct NormRequest {
   std::string name;
-  OptionText fixed, given;
+  OptionText fixed, defaults, given;  // as in the row; given: by the text and by its callers
 };
 
 struct NormRow {
@@ -100,6 +101,17 @@ void read_option(const std::string& norm, const OptionText::value_type& option, 
   }
 }
 
+// Refuses a first value of a gain or a bias that is not there.
+template <class Options>
+void check_first_values(const OptionRanges& ranges, const Options& options, const Options& usual) {
+  if constexpr (std::is_base_of_v<AffineOptions, Options>) {
+    ranges.expect(options.gain || options.gain_init == usual.gain_init, "gain_init",
+                  "gain=true beside it", options.gain_init);
+    ranges.expect(options.bias || options.bias_init == usual.bias_init, "bias_init",
+                  "bias=true beside it", options.bias_init);
+  }
+}
+
 template <class Options>
 Options read_options(const NormRequest& request) {
   const std::string& norm = request.name;
@@ -107,7 +119,10 @@ Options read_options(const NormRequest& request) {
   if constexpr (requires { Options::defaults(request.given); }) {
     options = Options::defaults(request.given);
   }
-  for (const auto& option : request.fixed) read_option(norm, option, options);
+  for (const OptionText& source : {request.fixed, request.defaults}) {
+    for (const auto& option : source) read_option(norm, option, options);
+  }
+  const Options usual = options;
   for (const auto& option : request.given) {
     const std::string before = fields_text(options);
     read_option(norm, option, options);
@@ -119,6 +134,7 @@ Options read_options(const NormRequest& request) {
           fixed->second, option.second);
   }
   check_options(norm, options);
+  check_first_values({norm}, options, usual);
   return options;
 }
 

@@ -5,18 +5,22 @@ namespace keel::nn {
 namespace {
 
 struct WeightNormOptions {
-  double eps = 0, deviation = 0.05;
+  double eps = 0, deviation = 0.05, gain_init = 1;
 
   static constexpr bool kBatchType = false;
   static constexpr auto fields() {
     using T = WeightNormOptions;
-    return std::tuple{field("eps", &T::eps), field("deviation", &T::deviation)};
+    return std::tuple{field("eps", &T::eps), field("deviation", &T::deviation),
+                      field("gain_init", &T::gain_init)};
   }
   void validate(const OptionRanges& ranges) const {
     ranges.expect(deviation > 0, "deviation", "> 0", deviation);
+    ranges.expect(gain_init > 0, "gain_init", "> 0", gain_init);
   }
   bool has_bias() const { return false; }
-  WeightForm weight_form() const { return {.normalize = true, .eps = eps, .deviation = deviation}; }
+  WeightForm weight_form() const {
+    return {.normalize = true, .eps = eps, .deviation = deviation, .gain_init = gain_init};
+  }
   Value apply(NormMemory&, Value x) const { return x; }
 };
 

@@ -23,8 +23,9 @@ Norm without_bias(const Norm& norm) {
   if (!norm.has_bias()) return norm;
   std::string options = norm.options();
   std::ranges::replace(options, ' ', ',');
-  const std::string no_bias = "bias=false";
-  return Norm::parse(norm.name(), options, {&no_bias, 1});
+  std::vector<std::string> no_bias{"bias=false"};
+  if (!norm.option("bias_init").empty()) no_bias.emplace_back("bias_init=0");
+  return Norm::parse(norm.name(), options, no_bias);
 }
 
 // Whether a norm has statistics of its own for every time step, so that steps cannot be normalized

@@ -18,13 +18,14 @@ Value mean_of_units(Graph& g, Value x, int unit_axis) {
   return ops::mean(g, x, axes, true);
 }
 
-// The deviation of y, given y - mean(y). Where its square is below 1e-12 mean(y^2), less than f32
-// can tell from 0, it is 1.
-Value deviation_of_units(Graph& g, Value y, Value centred, int unit_axis) {
+// The deviation of y by gain_init, given y - mean(y). Where the square of the deviation is below
+// 1e-12 mean(y^2), less than f32 can tell from 0, it is 1.
+Value deviation_of_units(Graph& g, Value y, Value centred, int unit_axis, double gain_init) {
   const Value var = mean_of_units(g, ops::square(g, centred), unit_axis);
   const Value floor = ops::scale(g, mean_of_units(g, ops::square(g, y), unit_axis), 1e-12);
   const Value one = g.constant(1.0, g.type(y).dtype);
-  return ops::select(g, ops::less(g, floor, var), ops::sqrt(g, var), one);
+  const Value q = ops::scale(g, ops::sqrt(g, var), 1 / gain_init);
+  return ops::select(g, ops::less(g, floor, var), q, one);
 }
 
 }  // namespace
@@ -34,14 +35,14 @@ FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& for
   if (form.centralize) v = ops::sub(g, v, mean_of_units(g, v, unit_axis));
   if (!form.normalize) return {v, {}};
   const Shape units{g.shape(v)[unit_axis]};
-  const Value gain = net.parameter("gain", units, ones());
+  const Value gain = net.parameter("gain", units, constant(form.gain_init));
   return {ops::weight_norm(g, v, gain, {.by_column = unit_axis == 1, .eps = form.eps}), gain};
 }
 
-BatchStart measure_batch(Net& net, Value y, int unit_axis) {
+BatchStart measure_batch(Net& net, Value y, int unit_axis, double gain_init) {
   Graph& g = net.graph;
   const Value mean = mean_of_units(g, y, unit_axis);
-  const Value q = deviation_of_units(g, y, ops::sub(g, y, mean), unit_axis);
+  const Value q = deviation_of_units(g, y, ops::sub(g, y, mean), unit_axis, gain_init);
   const int last = g.shape(y).rank() - 1;
   if (unit_axis != last) return {mean, q};
   const Shape units{g.shape(y)[last]};

@@ -17,22 +17,23 @@ TEST_CASE("norm options: names and options parse") {
   CHECK(Norm::parse("none").options().empty());
   CHECK(Norm::parse("layernorm").options() ==
         "axes=0 eps=1e-05 gain=true bias=true unbiased=false eps_outside=false "
-        "per_pixel=false");
+        "per_pixel=false gain_init=1 bias_init=0");
   CHECK(Norm::parse("layernorm{eps=1e-3,bias=false}").options() ==
         "axes=0 eps=0.001 gain=true bias=false unbiased=false eps_outside=false "
-        "per_pixel=false");
+        "per_pixel=false gain_init=1 bias_init=0");
   CHECK(Norm::parse("layernorm_simple").options().find("gain=false bias=false") !=
         std::string::npos);
   CHECK(Norm::parse("batchnorm{}").options() ==
         "eps=1e-05 keep=0.9 gain=true bias=true unbiased=false running_unbiased=false "
-        "padding=exact gain_init=1");
+        "padding=exact gain_init=1 bias_init=0");
 }
 
 TEST_CASE("norm options: the value of one by its name") {
   const Norm norm = Norm::parse("batchnorm{keep=0.25}");
   CHECK(norm.option("keep") == "0.25");
   CHECK(norm.option("eps") == "1e-05");
-  CHECK(norm.option("gain_init") == "1");  // the last one
+  CHECK(norm.option("gain_init") == "1");
+  CHECK(norm.option("bias_init") == "0");  // the last one
   CHECK(norm.option("unbiased") == "false");
   CHECK(norm.option("running_unbiased") == "false");
   for (const char* unknown : {"", "kee", "ep", "eps=", "heads", "biased"}) {
@@ -150,9 +151,12 @@ TEST_CASE("norm options: every number is finite") {
   for (const NormFacts& facts : norm_facts()) {
     const std::string options = Norm::parse(facts.name).options() + " ";
     for (const char* value : {"inf", "-inf", "nan"}) {
-      for (const char* option : {"eps", "keep", "gain_init", "C", "k", "r_max", "updates", "n_mean",
-                                 "n_std", "clip", "alpha_f", "deviation"}) {
+      for (const char* option : {"eps", "keep", "gain_init", "bias_init", "C", "k", "r_max",
+                                 "updates", "n_mean", "n_std", "clip", "alpha_f", "deviation"}) {
         if ((" " + options).find(fmt::format(" {}=", option)) == std::string::npos) continue;
+        // The name stands for values of these.
+        if (facts.name == "layernorm_simple" && std::string_view(option).ends_with("_init"))
+          continue;
         check_norm_refused(fmt::format("{}{{{}={}}}", facts.name, option, value),
                            fmt::format("norm {}: option {}: ", facts.name, option),
                            fmt::format("expected a finite number, got {}", value));
@@ -193,6 +197,8 @@ TEST_CASE("norm options: values out of range") {
   check_norm_refused("weightnorm{deviation=-1}", "norm weightnorm: option deviation: ", "got -1");
   check_norm_refused("weightnorm{deviation=0}",
                      "norm weightnorm: option deviation: ", "> 0, got 0");
+  check_norm_refused("weightnorm{gain_init=0}",
+                     "norm weightnorm: option gain_init: ", "> 0, got 0");
   // The ends of the ranges are good.
   for (const char* text :
        {"batchrenorm{r_start=40000,d_start=0}", "noisybatchnorm{n_std=1,r_std=0}",
@@ -206,6 +212,8 @@ TEST_CASE("norm options: a name stands for its formula") {
     const char *norm, *option, *fixed, *other;
   } rows[] = {{"layernorm_simple", "gain", "false", "true"},
               {"layernorm_simple", "bias", "false", "true"},
+              {"layernorm_simple", "gain_init", "1", "0.1"},
+              {"layernorm_simple", "bias_init", "0", "0.1"},
               {"detachnorm", "detach_mean", "true", "false"},
               {"detachnorm", "detach_variance", "true", "false"},
               {"detachmean", "detach_mean", "true", "false"},

@@ -19,12 +19,13 @@ struct TwoLayers {
   Variables variables{*backend, 7};
   bool bias = true;
   std::int64_t rows = 8;
+  std::string norm = "weightnorm";
 
   // The layers' pre-activations "y1" and "y2" of a batch, after a run in that mode.
   Results run(Mode mode) {
     Graph g;
     Net net{.graph = g, .mode = mode};
-    const LayerOptions layer{.bias = bias, .norm = Norm::parse("weightnorm")};
+    const LayerOptions layer{.bias = bias, .norm = Norm::parse(norm)};
     const Value x = g.input("x", {DType::kF32, {rows, 2, 5, 5}});
     const Value y1 = conv2d(net, "conv", x, {.channels = 4, .window = 3}, layer);
     const Value h = ops::reshape(g, ops::relu(g, y1), {rows, 36});
@@ -98,6 +99,26 @@ TEST_CASE("weightnorm: without a bias the mean stays, and only kInitialize write
     CHECK(layers.variables.read("conv/norm/gain").at(unit) ==
           doctest::Approx(1 / deviation).epsilon(1e-6));
   }
+}
+
+TEST_CASE("weightnorm: the first batch gives units the deviation gain_init") {
+  TwoLayers layers{make_backend("reference")};
+  layers.norm = "weightnorm{gain_init=0.25}";
+  layers.run(Mode::kInitialize);
+  const Results results = layers.run(Mode::kTrain);
+  for (const char* y : {"y1", "y2"}) {
+    CAPTURE(std::string(y));
+    for (std::int64_t unit = 0; unit < results.at(y).shape()[1]; ++unit) {
+      const auto [mean, deviation] = unit_moments(results.at(y), unit);
+      CHECK(std::abs(mean) <= 1e-13);
+      CHECK(std::abs(deviation - 0.25) <= 1e-13);
+    }
+  }
+  TwoLayers of_one_row{make_backend("reference")};
+  of_one_row.norm = layers.norm;
+  of_one_row.rows = 1;
+  of_one_row.run(Mode::kInitialize);
+  CHECK(of_one_row.variables.read("fc/norm/gain").at(0) == 0.25);
 }
 
 TEST_CASE("weightnorm: a unit that is constant in the batch keeps its length") {

@@ -9,13 +9,14 @@ from .row_modules import (AdaNorm, DetachNorm, GroupNorm, GroupScaling, Instance
                           RMSNorm, ScaleNorm)
 from .weight_modules import weight_norm
 
-_AFFINE = {"gain": True, "bias": True}
+_FIRST = {"gain_init": 1.0, "bias_init": 0.0}
+_AFFINE = {"gain": True, "bias": True, **_FIRST}
 _ROW = {"axes": 0, "eps": 1e-5}
 _XU = {"unbiased": False, "eps_outside": False}
 _LAYER = {**_ROW, **_AFFINE, **_XU, "per_pixel": False}
 _DETACH = {**_ROW, **_XU, "detach_mean": True, "detach_variance": True}
 _BATCH = {"eps": 1e-5, "keep": 0.9, **_AFFINE, "unbiased": False, "running_unbiased": False,
-          "padding": "exact", "gain_init": 1.0}
+          "padding": "exact"}
 _SCALING = {"groups": 32, "eps": 1e-5}
 
 # The options and defaults of each norm: those that `keel list norms` prints.
@@ -27,10 +28,10 @@ DEFAULTS = {
     "detachmean": {**_DETACH, "detach_variance": False},
     "detachvariance": {**_DETACH, "detach_mean": False},
     "adanorm": {**_ROW, "C": 1.0, "k": 0.1, **_XU, "detach": True},
-    "rmsnorm": {"axes": 0, "eps": 1e-8, "gain": True, "bias": False},
-    "scalenorm": _ROW,
+    "rmsnorm": {**_ROW, "eps": 1e-8, **_AFFINE, "bias": False},
+    "scalenorm": {**_ROW, "gain_init": 1.0},
     "groupnorm": {**_SCALING, **_AFFINE, **_XU},
-    "instancenorm": {"eps": 1e-5, "gain": False, "bias": False},
+    "instancenorm": {"eps": 1e-5, **_AFFINE, "gain": False, "bias": False},
     "groupscaling": _SCALING,
     "layerscaling": {**_SCALING, "groups": 1},
     "batchnorm": _BATCH,
@@ -43,7 +44,7 @@ DEFAULTS = {
                   "eps": 1e-5, **_AFFINE, "pad_stats": False},
     "mabn": {"m": 16, "warmup": 100, "clip_after": 1000, "keep": 0.98, "clip": 5.0, "eps": 1e-5,
              **_AFFINE, "centralize": False},
-    "weightnorm": {"eps": 0.0, "deviation": 0.05},
+    "weightnorm": {"eps": 0.0, "deviation": 0.05, "gain_init": 1.0},
 }
 
 
@@ -74,6 +75,8 @@ def norm(text, shape, defaults=""):
     name, options = parse(text, defaults)
     if name not in _MAKE:
         raise KeelError(f"norm {name}: expected a norm of a layer's output, got one of its weight")
+    for key in _FIRST:  # of the first weights, which a module of trained ones does not take
+        options.pop(key, None)
     return _MAKE[name](shape, **options)
 
 
@@ -151,11 +154,6 @@ def _scaling(shape, *, groups, eps):
     return kind(groups, math.prod(shape), eps=eps)
 
 
-def _batch_norm(shape, *, gain_init, **options):
-    del gain_init  # of the first weights
-    return BatchNorm(shape[0], **options)
-
-
 def _power_norm(shape, *, heads, **options):
     return PowerNorm(shape[0], heads=0 if len(shape) == 3 else heads, **options)
 
@@ -181,7 +179,7 @@ _MAKE = {
     "adanorm": _by_rows(AdaNorm), "rmsnorm": _rms_norm, "scalenorm": _by_rows(ScaleNorm),
     "groupnorm": _group_norm, "instancenorm": _instance_norm,
     "groupscaling": _scaling, "layerscaling": _scaling,
-    "batchnorm": _batch_norm, "sequencebatchnorm": _batch_norm,
+    **dict.fromkeys(("batchnorm", "sequencebatchnorm"), _by_channels(BatchNorm)),
     "batchrenorm": _by_channels(BatchRenorm1d), "pn_v": _by_channels(PNV),
     "powernorm": _power_norm, "mabn": _mabn,
 }
