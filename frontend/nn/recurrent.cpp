@@ -4,7 +4,6 @@
 
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
-#include "src/ops/matmul.h"
 #include "src/ops/random_normal.h"
 #include "src/ops/recurrent.h"
 #include "src/ops/reduce.h"
@@ -12,43 +11,39 @@
 namespace keel::nn {
 namespace {
 
-LayerOptions layer_options(const std::optional<Norm>& norm, const FanInit& init, bool bias) {
-  return {.bias = bias && !(norm && norm->has_bias()),
-          .weight_init = init,
-          .bias_init = [](std::int64_t) { return zeros(); },
-          .norm = norm};
+SummedInputOptions summed_options(const CellOptions& options,
+                                  const std::optional<Initializer>& bias = {}) {
+  return {options.norms, options.input_init, options.recurrent_init, bias};
 }
 
-Norm without_bias(const Norm& norm) {
-  if (!norm.has_bias()) return norm;
-  std::string options = norm.options();
-  std::ranges::replace(options, ' ', ',');
-  std::vector<std::string> no_bias{"bias=false"};
-  if (!norm.option("bias_init").empty()) no_bias.emplace_back("bias_init=0");
-  return Norm::parse(norm.name(), options, no_bias);
+// The second term of a summed input, which is 0 where the first one is all of it.
+Value second_term(Graph& g, const SummedInput::Terms& terms) {
+  return terms.w.valid() ? terms.w : g.constant(Tensor(g.type(terms.u)));
 }
 
-// Whether a norm has statistics of its own for every time step, so that steps cannot be normalized
-// together.
-bool goes_by_step(const std::optional<Norm>& norm) {
-  return norm && norm->is_batch_type() && norm->name() != "sequencebatchnorm";
-}
-
-// What `layer` makes of every time step of x.
-std::vector<Value> project_all(Net& net, const Linear& layer, bool by_step, Value x, Value mask) {
-  if (!by_step) return unstack(net, layer(x, {.mask = mask}));
-  std::vector<Value> steps = unstack(net, ops::matmul(net.graph, x, layer.weight()));
-  for (std::size_t t = 0; t < steps.size(); ++t) {
-    const auto time = std::int64_t(t);
-    steps[t] = layer.after_product(steps[t], {time, mask_at(net, mask, time)});
-  }
-  return steps;
+// `next` in rows of which the mask is not 0, else `before`, to the bit.
+Value kept_in_padding(Graph& g, Value next, Value before, Value mask) {
+  if (!mask.valid()) return next;
+  return ops::select(g, ops::reshape(g, mask, {g.shape(mask)[0], 1}), next, before);
 }
 
 Value first_state(Net& net, Value learned, std::int64_t rows, std::int64_t width) {
   const Shape shape{rows, width};
   if (learned.valid()) return ops::broadcast_to(net.graph, learned, shape);
   return net.graph.constant(Tensor(net.dtype, shape));
+}
+
+// All time steps of a cell whose state is h alone.
+template <class Cell, class Projected>
+StateRun all_steps(Net& net, const Cell& cell, const std::vector<Projected>& projected, Value state,
+                   Value mask) {
+  std::vector<Value> h;
+  for (std::size_t t = 0; t < projected.size(); ++t) {
+    const auto time = std::int64_t(t);
+    state = cell.step(projected[t], state, {time, mask_at(net, mask, time)});
+    h.push_back(state);
+  }
+  return {stack(net, h), state};
 }
 
 // The gates' first biases: `forget` for the first gate and 0 for the others.
@@ -63,42 +58,38 @@ Initializer gate_bias(double forget) {
 
 }  // namespace
 
-CellNorms cell_norms(const Norm& norm) {
-  if (norm.is_none()) return {};
-  const bool is_of_weight = !norm.weight_form().is_plain();
-  return {norm, norm, is_of_weight ? std::nullopt : std::optional(norm)};
+Rnn::Rnn(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
+         const CellOptions& options)
+    : net_(&net),
+      name_(name),
+      width_(width),
+      sum_(net, name, {in, width, width}, summed_options(options)) {
+  if (!options.learns_start) return;
+  const auto scope = net.graph.scope(name);
+  first_ = net.parameter("start/h", {width}, zeros());
 }
 
-CellNorms lstm_norms(const Norm& norm) {
-  CellNorms norms = cell_norms(norm);
-  if (norm.is_batch_type()) norms.input = norms.recurrent = without_bias(norm);
-  return norms;
+Value Rnn::start(std::int64_t rows) const {
+  const auto scope = net_->graph.scope(name_);
+  return first_state(*net_, first_, rows, width_);
 }
 
-std::vector<Value> unstack(Net& net, Value x) {
-  Graph& g = net.graph;
-  const Shape shape = g.shape(x);
-  const Shape step(std::vector(shape.sizes().begin() + 1, shape.sizes().end()));
-  std::vector<Value> steps = ops::split(g, x, shape[0]);
-  for (Value& each : steps) each = ops::reshape(g, each, step);
-  return steps;
+std::vector<Value> Rnn::project(Value x, Value mask) const { return sum_.project(x, mask); }
+
+Value Rnn::project_step(Value x, const Site& site) const { return sum_.project_step(x, site); }
+
+Value Rnn::step(Value projected, Value h, const Site& site) const {
+  Graph& g = net_->graph;
+  const auto [u, w] = sum_(projected, h, site);
+  const auto scope = g.scope(name_);
+  const Value next = ops::tanh(g, w.valid() ? ops::add(g, u, w) : u);
+  return kept_in_padding(g, next, h, site.mask);
 }
 
-Value stack(Net& net, const std::vector<Value>& steps) {
-  Graph& g = net.graph;
-  std::vector<Value> parts;
-  for (Value step : steps) {
-    std::vector<std::int64_t> sizes{1};
-    for (std::int64_t size : g.shape(step).sizes()) sizes.push_back(size);
-    parts.push_back(ops::reshape(g, step, Shape(sizes)));
-  }
-  return ops::concat(g, parts, 0);
-}
-
-Value mask_at(Net& net, Value mask, std::int64_t t) {
-  if (!mask.valid()) return {};
-  Graph& g = net.graph;
-  return ops::reshape(g, ops::slice_axis(g, mask, 0, t, 1), {g.shape(mask)[1]});
+StateRun Rnn::operator()(Value x, Value mask, Value first) const {
+  const std::vector<Value> projected = project(x, mask);
+  const Value state = first.valid() ? first : start(net_->graph.shape(x)[1]);
+  return all_steps(*net_, *this, projected, state, mask);
 }
 
 Lstm::Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
@@ -106,14 +97,10 @@ Lstm::Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t widt
     : net_(&net),
       name_(name),
       width_(width),
-      input_(net, name + "/input", in, 4 * width,
-             layer_options(options.norms.input, options.input_init, false)),
-      recurrent_(net, name + "/recurrent", width, 4 * width,
-                 layer_options(options.norms.recurrent, options.recurrent_init, false)),
-      start_noise_(options.start_noise),
-      projects_by_step_(goes_by_step(options.norms.input)) {
+      sum_(net, name, {in, width, 4 * width},
+           summed_options(options, gate_bias(options.forget_bias))),
+      start_noise_(options.start_noise) {
   const auto scope = net.graph.scope(name);
-  bias_ = net.parameter("bias", {4 * width}, gate_bias(options.forget_bias));
   if (options.norms.cell) cell_norm_ = NormSite(net, "cell_norm", *options.norms.cell);
   if (!options.learns_start) return;
   first_h_ = net.parameter("start/h", {width}, zeros());
@@ -133,25 +120,15 @@ LstmState Lstm::start(std::int64_t rows) const {
   return {h, first_state(*net_, first_c_, rows, width_)};
 }
 
-std::vector<Value> Lstm::project(Value x, Value mask) const {
-  if (!projects_by_step_) return unstack(*net_, project_step(x, {.mask = mask}));
-  std::vector<Value> steps = project_all(*net_, input_, true, x, mask);
-  for (Value& step : steps) step = biased(step);
-  return steps;
-}
+std::vector<Value> Lstm::project(Value x, Value mask) const { return sum_.project(x, mask); }
 
-Value Lstm::project_step(Value x, const Site& site) const { return biased(input_(x, site)); }
-
-Value Lstm::biased(Value projected) const {
-  const auto scope = net_->graph.scope(name_);
-  return ops::add(net_->graph, projected, bias_);
-}
+Value Lstm::project_step(Value x, const Site& site) const { return sum_.project_step(x, site); }
 
 LstmState Lstm::step(Value projected, const LstmState& before, const Site& site) const {
   Graph& g = net_->graph;
-  const Value u = recurrent_(before.h, site);
+  const SummedInput::Terms sum = sum_(projected, before.h, site);
   const auto scope = g.scope(name_);
-  const auto [c, o] = ops::lstm_cell(g, u, projected, before.c, site.mask);
+  const auto [c, o] = ops::lstm_cell(g, sum.u, second_term(g, sum), before.c, site.mask);
   const Value n = cell_norm_ ? (*cell_norm_)(c, site) : c;
   const Value old = site.mask.valid() ? before.h : Value{};
   return {ops::lstm_output(g, o, n, old, site.mask), c};
@@ -174,15 +151,8 @@ Gru::Gru(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
     : net_(&net),
       name_(name),
       width_(width),
-      gates_input_(net, name + "/gates/input", in, 2 * width,
-                   layer_options(options.norms.input, options.input_init, true)),
-      gates_recurrent_(net, name + "/gates/recurrent", width, 2 * width,
-                       layer_options(options.norms.recurrent, options.recurrent_init, false)),
-      candidate_input_(net, name + "/candidate/input", in, width,
-                       layer_options(options.norms.input, options.input_init, true)),
-      candidate_recurrent_(net, name + "/candidate/recurrent", width, width,
-                           layer_options(options.norms.recurrent, options.recurrent_init, false)),
-      projects_by_step_(goes_by_step(options.norms.input)) {
+      gates_(net, name + "/gates", {in, width, 2 * width}, summed_options(options)),
+      candidate_(net, name + "/candidate", {in, width, width}, summed_options(options)) {
   if (!options.learns_start) return;
   const auto scope = net.graph.scope(name);
   first_ = net.parameter("start/h", {width}, zeros());
@@ -194,35 +164,38 @@ Value Gru::start(std::int64_t rows) const {
 }
 
 std::vector<Gru::Projected> Gru::project(Value x, Value mask) const {
-  const std::vector<Value> gates = project_all(*net_, gates_input_, projects_by_step_, x, mask);
-  const std::vector<Value> candidates =
-      project_all(*net_, candidate_input_, projects_by_step_, x, mask);
+  const std::vector<Value> gates = gates_.project(x, mask),
+                           candidates = candidate_.project(x, mask);
   std::vector<Projected> steps;
   for (std::size_t t = 0; t < gates.size(); ++t) steps.push_back({gates[t], candidates[t]});
   return steps;
 }
 
 Gru::Projected Gru::project_step(Value x, const Site& site) const {
-  return {gates_input_(x, site), candidate_input_(x, site)};
+  return {gates_.project_step(x, site), candidate_.project_step(x, site)};
 }
 
+// The op adds r q to a after the norms; in front of the norm of the sum r is a factor of its own.
 Value Gru::step(const Projected& projected, Value h, const Site& site) const {
   Graph& g = net_->graph;
-  const Value u = gates_recurrent_(h, site), q = candidate_recurrent_(h, site);
+  const SummedInput::Terms gates = gates_(projected.gates, h, site);
+  Value r;
+  if (candidate_.is_one()) {
+    const auto scope = g.scope(name_);
+    r = ops::sigmoid(g, ops::slice_axis(g, gates.u, 1, width_, width_));
+  }
+  const SummedInput::Terms candidate = candidate_(projected.candidate, h, site, r);
   const auto scope = g.scope(name_);
-  return ops::gru_cell(g, {u, projected.gates, projected.candidate, q, h, site.mask});
+  const Value w = second_term(g, gates), other = second_term(g, candidate);
+  const Value a = candidate_.is_one() ? candidate.u : other,
+              q = candidate_.is_one() ? other : candidate.u;
+  return ops::gru_cell(g, {gates.u, w, a, q, h, site.mask});
 }
 
-Gru::Run Gru::operator()(Value x, Value mask, Value first) const {
+StateRun Gru::operator()(Value x, Value mask, Value first) const {
   const std::vector<Projected> projected = project(x, mask);
-  Value state = first.valid() ? first : start(net_->graph.shape(x)[1]);
-  std::vector<Value> h;
-  for (std::size_t t = 0; t < projected.size(); ++t) {
-    const auto time = std::int64_t(t);
-    state = step(projected[t], state, {time, mask_at(*net_, mask, time)});
-    h.push_back(state);
-  }
-  return {stack(*net_, h), state};
+  const Value state = first.valid() ? first : start(net_->graph.shape(x)[1]);
+  return all_steps(*net_, *this, projected, state, mask);
 }
 
 }  // namespace keel::nn

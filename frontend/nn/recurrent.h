@@ -1,5 +1,7 @@
-// Recurrent layers with norms: LSTM (Hochreiter, Schmidhuber 1997) and GRU (Cho et al. 2014), as Ba
-// et al. 2016 normalize them, eq 36-38 and 46-48, and Cooijmans et al. 2016.
+// Recurrent layers with norms: the plain network (Elman 1990), as Ba et al. 2016 normalize it in
+// eq 4; LSTM (Hochreiter, Schmidhuber 1997) and GRU (Cho et al. 2014), as in their eq 36-38 and
+// 46-48 and in Cooijmans et al. 2016. Formulas stand for norms of products; with a norm of the sum,
+// norm(h' U) + norm(x W) is norm(h' U + x W).
 //
 // Sequences are time-major, x (steps, rows, features), so that the values of one time step are
 // contiguous. A mask u8 (steps, rows) is 0 for padding: there a row keeps its state, to the bit,
@@ -14,21 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "frontend/nn/layers.h"
+#include "frontend/nn/summed_input.h"
 
 namespace keel::nn {
-
-// The norms of a cell, each absent or applied at a site of its own.
-struct CellNorms {
-  std::optional<Norm> input;      // of x W, all gates together
-  std::optional<Norm> recurrent;  // of h U, all gates together
-  std::optional<Norm> cell;       // of an LSTM's c, before the output's tanh
-};
-// One norm at all three sites; `none` gives none.
-CellNorms cell_norms(const Norm& norm);
-// The same for an LSTM, where a norm over the batch has no bias for x W and for h U: the bias of
-// the LSTM serves both (Cooijmans et al. 2016).
-CellNorms lstm_norms(const Norm& norm);
 
 struct CellOptions {
   CellNorms norms = {};
@@ -44,6 +34,40 @@ struct CellOptions {
   double start_noise = 0;
 };
 
+// The states of a cell whose state is h alone.
+struct StateRun {
+  Value h;     // (steps, rows, width)
+  Value last;  // (rows, width), after each row's last step that the mask includes
+};
+
+// h = tanh(norm(h' U) + norm(x W) + b)
+//
+// W "<name>/input/weight" (in, width)   U "<name>/recurrent/weight" (width, width)
+// b and norms as those of a SummedInput: with a norm of the sum tanh(norm(h' U + x W)), where the
+// norm's bias, or b if it has none, stands inside.
+class Rnn {
+ public:
+  Rnn(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
+      const CellOptions& options = {});
+
+  // The state before the first step, of `rows` sequences.
+  Value start(std::int64_t rows) const;
+  // The part of the time steps that depends on their inputs alone: the arguments of step().
+  std::vector<Value> project(Value x, Value mask = {}) const;
+  Value project_step(Value x, const Site& site) const;
+  Value step(Value projected, Value h, const Site& site = {}) const;
+
+  // Runs all time steps from `first` (rows, width) or, where that is absent, from the first state.
+  StateRun operator()(Value x, Value mask = {}, Value first = {}) const;
+
+ private:
+  Net* net_;
+  std::string name_;
+  std::int64_t width_;
+  SummedInput sum_;
+  Value first_;  // may be absent
+};
+
 // The state of an LSTM after a time step: h and c, (rows, width) each.
 struct LstmState {
   Value h, c;
@@ -53,8 +77,8 @@ struct LstmState {
 // c = f c' + i g;   h = o tanh(norm(c))
 //
 // W "<name>/input/weight" (in, 4 width)   U "<name>/recurrent/weight" (width, 4 width)
-// b "<name>/bias" (4 width); norms "<name>/{input/norm,recurrent/norm,cell_norm}/...". The gates
-// lie in the order f, i, o, g. The first state is zero, or "<name>/start/{h,c}" (width).
+// b "<name>/bias" (4 width); norms "<name>/{input/norm,recurrent/norm,norm,cell_norm}/...". The
+// gates lie in the order f, i, o, g. The first state is zero, or "<name>/start/{h,c}" (width).
 class Lstm {
  public:
   Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
@@ -62,9 +86,10 @@ class Lstm {
 
   // The state before the first step, of `rows` sequences.
   LstmState start(std::int64_t rows) const;
-  // norm(x W) + b of every time step, (rows, 4 width) each: the argument of step().
+  // The part of every time step that depends on its input alone, norm(x W) + b or, with a norm of
+  // the sum, x W, (rows, 4 width) each: the argument of step().
   std::vector<Value> project(Value x, Value mask = {}) const;
-  // norm(x W) + b of one time step: x (rows, in).
+  // For one time step: x (rows, in).
   Value project_step(Value x, const Site& site) const;
   LstmState step(Value projected, const LstmState& before, const Site& site = {}) const;
 
@@ -76,20 +101,17 @@ class Lstm {
   Run operator()(Value x, Value mask = {}) const;
 
  private:
-  Value biased(Value projected) const;
-
   Net* net_;
   std::string name_;
   std::int64_t width_;
-  Linear input_, recurrent_;
+  SummedInput sum_;
   std::optional<NormSite> cell_norm_;
-  Value bias_, first_h_, first_c_;  // the last two may be absent
+  Value first_h_, first_c_;  // may be absent
   double start_noise_;
-  bool projects_by_step_;
 };
 
 // [z r] = sigmoid(norm(h' U) + norm(x W));   a = norm(x Wx), q = norm(h' Ux)
-// h = (1 - z) h' + z tanh(a + r q)
+// h = (1 - z) h' + z tanh(a + r q);   with a norm of the sum tanh(norm(x Wx + r (h' Ux)))
 //
 // W "<name>/gates/input/weight" (in, 2 width) with a bias, U "<name>/gates/recurrent/weight"
 // (width, 2 width), Wx "<name>/candidate/input/weight" (in, width) with a bias, Ux
@@ -111,26 +133,15 @@ class Gru {
   Projected project_step(Value x, const Site& site) const;
   Value step(const Projected& projected, Value h, const Site& site = {}) const;
 
-  struct Run {
-    Value h;     // (steps, rows, width)
-    Value last;  // (rows, width), after each row's last step that the mask includes
-  };
-  // Begins with `first` (rows, width) or, where that is absent, with the first state.
-  Run operator()(Value x, Value mask = {}, Value first = {}) const;
+  // Runs all time steps from `first` (rows, width) or, where that is absent, from the first state.
+  StateRun operator()(Value x, Value mask = {}, Value first = {}) const;
 
  private:
   Net* net_;
   std::string name_;
   std::int64_t width_;
-  Linear gates_input_, gates_recurrent_, candidate_input_, candidate_recurrent_;
+  SummedInput gates_, candidate_;
   Value first_;  // may be absent
-  bool projects_by_step_;
 };
-
-// Cuts x (steps, ...) into its time steps, (...) each, and puts them together again.
-std::vector<Value> unstack(Net& net, Value x);
-Value stack(Net& net, const std::vector<Value>& steps);
-// The mask of time step t, u8 (rows), or an absent one where there is no mask.
-Value mask_at(Net& net, Value mask, std::int64_t t);
 
 }  // namespace keel::nn

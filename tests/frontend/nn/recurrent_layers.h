@@ -1,4 +1,4 @@
-// Small LSTMs and GRUs over sequences of several lengths, which tests of cells share.
+// Small recurrent layers over sequences of several lengths, which tests of cells share.
 #pragma once
 
 #include <array>
@@ -38,18 +38,24 @@ inline CellOptions options(const std::string& norm) {
   return {.norms = cell_norms(Norm::parse(norm)), .forget_bias = 0.5};
 }
 
-inline Layer lstm(const CellOptions& options, bool masked = false, std::int64_t width = kWidth) {
+template <class Cell>
+Layer layer_of(const CellOptions& options, bool masked, std::int64_t width) {
   return [=](Net& net, Value x) {
-    const Lstm layer(net, "layer", kIn, width, options);
+    const Cell layer(net, "layer", kIn, width, options);
     return layer(x, masked ? net.graph.constant(mask_values()) : Value{}).h;
   };
 }
 
+inline Layer rnn(const CellOptions& options, bool masked = false, std::int64_t width = kWidth) {
+  return layer_of<Rnn>(options, masked, width);
+}
+
+inline Layer lstm(const CellOptions& options, bool masked = false, std::int64_t width = kWidth) {
+  return layer_of<Lstm>(options, masked, width);
+}
+
 inline Layer gru(const CellOptions& options, bool masked = false, std::int64_t width = kWidth) {
-  return [=](Net& net, Value x) {
-    const Gru layer(net, "layer", kIn, width, options);
-    return layer(x, masked ? net.graph.constant(mask_values()) : Value{}).h;
-  };
+  return layer_of<Gru>(options, masked, width);
 }
 
 }  // namespace keel::nn
