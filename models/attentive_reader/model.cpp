@@ -74,7 +74,10 @@ Value at_places(Graph& g, Value x, Value places) {
 
 void AttentiveReaderOptions::validate() const {
   nn::Norm::parse(norm);
-  if (!input_norm.empty()) nn::Norm::parse(input_norm);
+  if (input_norm.empty()) return;
+  nn::Norm::parse(input_norm);
+  check(norm_of == nn::NormOf::kProducts, ErrorKind::kUsage,
+        "input_norm: expected none where norm_of is sum, got '{}'", input_norm);
 }
 
 nn::FanInit AttentiveReaderNetwork::init() const {
@@ -87,7 +90,7 @@ nn::FanInit AttentiveReaderNetwork::init() const {
 }
 
 nn::CellNorms AttentiveReaderNetwork::cell_norms() const {
-  nn::CellNorms norms = nn::lstm_norms(nn::Norm::parse(options_.norm));
+  nn::CellNorms norms = nn::lstm_norms(nn::Norm::parse(options_.norm), options_.norm_of);
   if (options_.input_norm.empty()) return norms;
   norms.input = nn::lstm_norms(nn::Norm::parse(options_.input_norm)).input;
   return norms;

@@ -41,6 +41,7 @@ constexpr auto choice_words(ReaderInit) {
 
 struct AttentiveReaderOptions {
   std::string norm = "layernorm";
+  nn::NormOf norm_of = nn::NormOf::kProducts;
   std::string input_norm = "";  // of the LSTMs' maps of inputs; empty: as norm
   ReaderSites sites = ReaderSites::kLstm;
   ReaderStatistics statistics = ReaderStatistics::kText;
@@ -61,6 +62,7 @@ struct AttentiveReaderOptions {
     using T = AttentiveReaderOptions;
     return std::tuple{
         option("norm", &T::norm, "the norm of the LSTMs", norm_name()),
+        option("norm_of", &T::norm_of, nn::kNormOfHelp),
         option("input_norm", &T::input_norm,
                "the norm of the LSTMs' maps of inputs, where it is another one; empty: as norm",
                described("a norm, or nothing")),

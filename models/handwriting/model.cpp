@@ -62,13 +62,14 @@ task::Sizes HandwritingNetwork::sizes(std::int64_t batch) const {
 
 task::Outputs HandwritingNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
-  const HandwritingNetOptions options{.sizes = network_sizes(),
-                                      .norms = nn::lstm_norms(nn::Norm::parse(options_.norm)),
-                                      .init_deviation = options_.init_deviation,
-                                      .width_bias = options_.width_bias,
-                                      .step_bias = options_.step_bias,
-                                      .clip_cells = options_.clip_cells,
-                                      .clip_output = options_.clip_output};
+  const HandwritingNetOptions options{
+      .sizes = network_sizes(),
+      .norms = nn::lstm_norms(nn::Norm::parse(options_.norm), options_.norm_of),
+      .init_deviation = options_.init_deviation,
+      .width_bias = options_.width_bias,
+      .step_bias = options_.step_bias,
+      .clip_cells = options_.clip_cells,
+      .clip_output = options_.clip_output};
   const HandwritingOutputs out = handwriting_network(
       net, options,
       {in_type(net, in["points"]), in["mask"], in["text"], in_type(net, in["state"])});

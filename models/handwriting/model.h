@@ -13,6 +13,7 @@ namespace keel::models {
 
 struct HandwritingOptions {
   std::string norm = "layernorm";  // of the cells: of the products with input and state, and of c
+  nn::NormOf norm_of = nn::NormOf::kProducts;
   std::int64_t layers = 3, width = 400;
   std::int64_t bumps = 10, components = 20;
   std::int64_t points = 500;    // predicted points of a line; the rest is cut off
@@ -32,6 +33,7 @@ struct HandwritingOptions {
         option("norm", &T::norm,
                "the norm of the cells: of the products with input and state, and of c",
                norm_name()),
+        option("norm_of", &T::norm_of, nn::kNormOfHelp),
         option("layers", &T::layers, "LSTM layers", between(1, 65536)),
         option("width", &T::width, "units of an LSTM layer", between(1, 65536)),
         option("bumps", &T::bumps, "bumps of the window over the text", between(1, 65536)),

@@ -91,7 +91,7 @@ Value OrderEmbeddingsNetwork::embed_captions(nn::Net& net, const task::Inputs& i
   const nn::Embedding embedding(net, "words", vocabulary_.size(), options_.word_width,
                                 {.init = small_uniform()});
   const nn::Gru gru(net, "gru", options_.word_width, options_.width,
-                    {.norms = nn::cell_norms(nn::Norm::parse(options_.norm)),
+                    {.norms = nn::cell_norms(nn::Norm::parse(options_.norm), options_.norm_of),
                      .input_init = [](std::int64_t) { return small_uniform(); }});
   return gru(embedding(in["words"]), in["mask"]).last;
 }

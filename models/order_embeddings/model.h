@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "frontend/nn/layers.h"
+#include "frontend/nn/summed_input.h"
 #include "frontend/task/task.h"
 #include "frontend/text/vocabulary.h"
 #include "models/order_embeddings/caption_rows.h"
@@ -32,6 +33,7 @@ constexpr auto choice_words(CaptionFeatures) {
 
 struct OrderEmbeddingsOptions {
   std::string norm = "layernorm";  // at the four products of the GRU
+  nn::NormOf norm_of = nn::NormOf::kProducts;
   PairError error = PairError::kOrder;
   double margin = 0.05;
   std::int64_t width = 1024, word_width = 300;  // of embeddings and of the GRU, of words
@@ -45,6 +47,7 @@ struct OrderEmbeddingsOptions {
     using T = OrderEmbeddingsOptions;
     return std::tuple{
         option("norm", &T::norm, "the norm at the four products of the GRU", norm_name()),
+        option("norm_of", &T::norm_of, nn::kNormOfHelp),
         option("error", &T::error,
                "order: how far a caption and an image violate their order; symmetric: minus their "
                "product"),

@@ -18,8 +18,8 @@ using text::Dictionary;
 
 constexpr double kInitBound = 0.1;  // of all weights but square ones, which are orthogonal
 
-nn::CellOptions cell_options(const std::string& norm) {
-  nn::CellOptions options{.norms = nn::cell_norms(nn::Norm::parse(norm))};
+nn::CellOptions cell_options(const SkipThoughtsOptions& of) {
+  nn::CellOptions options{.norms = nn::cell_norms(nn::Norm::parse(of.norm), of.norm_of)};
   options.input_init = [](std::int64_t) { return nn::uniform(kInitBound); };
   return options;
 }
@@ -54,7 +54,7 @@ nn::Embedding SkipThoughtsNetwork::words(nn::Net& net) const {
 }
 
 nn::Gru SkipThoughtsNetwork::gru(nn::Net& net, const std::string& name) const {
-  return {net, name, options_.word_width, options_.width, cell_options(options_.norm)};
+  return {net, name, options_.word_width, options_.width, cell_options(options_)};
 }
 
 task::Outputs SkipThoughtsNetwork::build(nn::Net& net, const task::Inputs& in) const {

@@ -13,7 +13,8 @@
 namespace keel::models {
 
 struct SkipThoughtsOptions {
-  std::string norm = "layernorm";               // at the four products of every GRU
+  std::string norm = "layernorm";  // at the four products of every GRU
+  nn::NormOf norm_of = nn::NormOf::kProducts;
   std::int64_t width = 2400, word_width = 620;  // of sentences, of words
   std::int64_t symbols = 20000;                 // the most words that have a number
   std::int64_t most_words = 30;                 // of a sentence
@@ -25,6 +26,7 @@ struct SkipThoughtsOptions {
     using T = SkipThoughtsOptions;
     return std::tuple{
         option("norm", &T::norm, "the norm at the four products of every GRU", norm_name()),
+        option("norm_of", &T::norm_of, nn::kNormOfHelp),
         option("width", &T::width, "units of the vector of a sentence", between(1, 65536)),
         option("word_width", &T::word_width, "numbers of the vector of a word", between(1, 65536)),
         option("symbols", &T::symbols,

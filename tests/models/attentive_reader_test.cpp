@@ -99,6 +99,7 @@ TEST_CASE("attentive_reader: the gradient of the whole network by central differ
           doctest::test_suite("slow")) {
   for (const Settings& settings : {Settings{"model.norm=none"},
                                    {"model.norm=layernorm"},
+                                   {"model.norm=layernorm", "model.norm_of=sum"},
                                    {"model.norm=layernorm", "model.sites=everywhere"},
                                    {"model.norm=layernorm", "model.bidirectional=true"}}) {
     CAPTURE(settings.back());
@@ -223,10 +224,10 @@ TEST_CASE("attentive_reader: the error does not depend on which numbers entities
 }
 
 TEST_CASE("attentive_reader: norms stand in the LSTMs, or everywhere but at words and answers") {
-  const auto names = [](const char* sites) {
+  const auto names = [](const char* setting) {
     Graph g;
     nn::Net net{.graph = g};
-    const train::Job job = job_with({std::string("model.sites=") + sites});
+    const train::Job job = job_with({setting});
     job.network().build(net, train::add_inputs(g, job.network(), {2, 16, 8}));
     std::set<std::string> gains;
     for (const std::string& name : names_of(g, NodeKind::kParameter)) {
@@ -237,11 +238,14 @@ TEST_CASE("attentive_reader: norms stand in the LSTMs, or everywhere but at word
   const std::set<std::string> lstm{"passage/cell_norm/gain",      "passage/input/norm/gain",
                                    "passage/recurrent/norm/gain", "question/cell_norm/gain",
                                    "question/input/norm/gain",    "question/recurrent/norm/gain"};
-  CHECK(names("lstm") == lstm);
+  CHECK(names("model.sites=lstm") == lstm);
   std::set<std::string> all = lstm;
   all.insert({"attention/passage/norm/gain", "attention/question/norm/gain",
               "readout/context/norm/gain", "readout/question/norm/gain", "readout/mean/norm/gain"});
-  CHECK(names("everywhere") == all);
+  CHECK(names("model.sites=everywhere") == all);
+  const std::set<std::string> of_sum{"passage/cell_norm/gain", "passage/norm/gain",
+                                     "question/cell_norm/gain", "question/norm/gain"};
+  CHECK(names("model.norm_of=sum") == of_sum);
 }
 
 std::set<std::string> states_of(const Settings& settings) {
@@ -332,6 +336,12 @@ TEST_CASE("attentive_reader: refusals") {
   refused("model.sites=cell", "sites: expected lstm or everywhere, got 'cell'");
   refused("model.norm=layernrm", "nearest: 'layernorm'");
   refused("model.input_norm=layernrm", "nearest: 'layernorm'");
+  refused("model.norm_of=all", "norm_of: expected products or sum, got 'all'");
+  test::check_refused(
+      [] {
+        job_with({"model.norm_of=sum", "model.input_norm=sequencebatchnorm"});
+      },
+      "model.", "input_norm: expected none where norm_of is sum, got 'sequencebatchnorm'");
   refused("model.dropout=1", "dropout: expected in [0, 1), got 1");
   refused("model.babi_task=21", "babi_task: expected 0 to 20, got 21");
   refused("model.corpus=cnn", "corpus: expected questions, babi or lambada, got 'cnn'");
