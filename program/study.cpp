@@ -94,14 +94,14 @@ void check_default_backend() {
         unknown_name(name, names));
 }
 
-// Exact studies are judged in float64.
+// Exact studies, and some others, are judged in float64.
 std::unique_ptr<Backend> choose_backend(const study::Study& chosen, const StudyArgs& args) {
-  if (!chosen.exact) return make_backend(args.run);
+  if (!chosen.exact && !chosen.in_float64) return make_backend(args.run);
   check(args.run.backend.empty() || args.run.backend == "reference", ErrorKind::kUsage,
         "[{}] --backend: expected reference, got {}", chosen.name, args.run.backend);
   check_default_backend();
-  check(args.seeds <= 1, ErrorKind::kUsage, "[{}] --seeds: expected 0 or 1, got {}", chosen.name,
-        args.seeds);
+  check(args.seeds <= 1 || !chosen.exact, ErrorKind::kUsage,
+        "[{}] --seeds: expected 0 or 1, got {}", chosen.name, args.seeds);
   return keel::make_backend("reference");
 }
 

@@ -57,11 +57,12 @@ void add_study(Command command) {
   add_task_options(*app, *args);
   add_backend_options(*app, args->run);
   app->get_option("--backend")
-      ->description("of studies that are not exact: " +
+      ->description("of studies that are not in float64: " +
                     app->get_option("--backend")->get_description());
   app->footer(
       "exact, on reference in float64 whatever the default of --backend is:\n" +
-      names_of(&study::Study::exact) +
+      names_of(&study::Study::exact) + "\n\nnot exact, and there as well:\n" +
+      names_of(&study::Study::in_float64) +
       "\n\nof a task, for which alone --task, --recipe, --norm, --data, --steps and --set are:\n" +
       names_of(&study::Study::takes_task) +
       "\n\ntransfer takes, of MR, CR, SUBJ, MPQA and SICK and on one core, 2 to 3 minutes a run "

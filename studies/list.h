@@ -14,6 +14,7 @@ Result theorem4(const Options& options);
 Result theorem1_training(const Options& options);
 Result fisher_training(const Options& options);
 Result theorem4_training(const Options& options);
+Result recurrent_dynamics(const Options& options);
 Result figure7(const Options& options);
 Result singular_values(const Options& options);
 Result batch_size(const Options& options);

@@ -88,7 +88,7 @@ bool Result::holds() const {
 }
 
 std::span<const Study> studies() {
-  constexpr bool kExact = true, kTakesTask = true, kTakesRuns = true;
+  constexpr bool kExact = true, kTakesTask = true, kTakesRuns = true, kInFloat64 = true;
   static const std::vector<Study> list{
       {"fisher", "Fisher metric and implicit learning rate of normalized models",
        "Ba, Kiros, Hinton 2016, section 5.2", fisher, kExact},
@@ -108,6 +108,9 @@ std::span<const Study> studies() {
        "Ba, Kiros, Hinton 2016, section 5.2", fisher_training, kExact},
       {"theorem4-training", "PowerNorm's recursion while a network trains",
        "Shen et al. 2020, theorem 4", theorem4_training},
+      {"recurrent-dynamics",
+       "how states and gradients of a recurrent network grow or shrink over 500 steps",
+       "Ba, Kiros, Hinton 2016, section 3.1", recurrent_dynamics, false, false, false, kInFloat64},
       {"figure7", "gain / psi of PN-V after training, by layer", "Shen et al. 2020, figure 7",
        figure7, false, kTakesTask, kTakesRuns},
       {"convergence", "curves of a task with several norms, and how much faster each gets there",

@@ -101,6 +101,7 @@ struct Study {
   bool exact = false;       // algebra that must hold to rounding in float64; one seed shows it
   bool takes_task = false;  // and recipe, norms, data, steps and settings
   bool takes_runs = false;
+  bool in_float64 = false;  // takes a backend that stores it, as exact ones do
 };
 
 std::span<const Study> studies();

@@ -41,5 +41,6 @@ VerdictCase verdict_case(const std::string& study, const Numbers& good,
 std::vector<VerdictCase> exact_verdict_cases();
 std::vector<VerdictCase> trained_verdict_cases();
 std::vector<VerdictCase> shen_verdict_cases();
+std::vector<VerdictCase> recurrent_verdict_cases();
 
 }  // namespace keel::study

@@ -12,7 +12,8 @@ namespace {
 
 std::vector<VerdictCase> all_cases() {
   std::vector<VerdictCase> all = exact_verdict_cases();
-  for (const auto& cases : {trained_verdict_cases(), shen_verdict_cases()}) {
+  for (const auto& cases :
+       {trained_verdict_cases(), shen_verdict_cases(), recurrent_verdict_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;
