@@ -1,6 +1,6 @@
 // Sentence classification with a Transformer encoder: RT (two classes) and SST5 (five), as in Xu et
-// al. 2019, section 4.1, and a user's own sentences with labels of any kind. Comments on the
-// options name the choices that the paper leaves open.
+// al. 2019, sections 2.2 and 7.1, and a user's own sentences with labels of any kind. Comments on
+// the options name the choices that the paper leaves open.
 #pragma once
 
 #include "frontend/data/text_rows.h"
