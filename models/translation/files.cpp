@@ -1,5 +1,6 @@
 #include "models/translation/files.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -9,6 +10,8 @@
 #include "frontend/io/visible_files.h"
 #include "frontend/text/line_reader.h"
 #include "frontend/text/nonbreaking_prefixes.h"
+#include "frontend/text/tagged_text.h"
+#include "frontend/text/text_file.h"
 #include "models/translation/corpus_layout.h"
 #include "models/translation/tatoeba.h"
 #include "src/core/error.h"
@@ -18,29 +21,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxSideBytes = std::int64_t{1} << 32;
+constexpr std::int64_t kMaxSideBytes = std::int64_t{1} << 32, kMaxSgmBytes = std::int64_t{1} << 30;
 constexpr std::string_view kSample = "train-sample";
 
 template <class Prepare>
 std::vector<std::string> read_side(const fs::path& path, const Prepare& prepare) {
-  text::LineReader reader(path, kMaxSideBytes);
   std::vector<std::string> sentences;
+  if (is_sgm(path)) {
+    sentences = text::sentences_of_sgm(text::read_text(path, kMaxSgmBytes), path.string());
+    for (std::string& sentence : sentences) sentence = prepare(sentence);
+    return sentences;
+  }
+  text::LineReader reader(path, kMaxSideBytes);
   while (const std::optional<text::Line> line = reader.next()) {
     sentences.push_back(prepare(line->text));
   }
   check(!sentences.empty(), ErrorKind::kBadInput,
         "[translation] {}: expected content, got an empty file", path.string());
   return sentences;
-}
-
-std::vector<std::string> names_in(std::string_view alternatives) {
-  std::vector<std::string> names;
-  for (std::size_t begin = 0; begin <= alternatives.size();) {
-    const std::size_t end = std::min(alternatives.find('|', begin), alternatives.size());
-    names.emplace_back(alternatives.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
 }
 
 // The splits of a corpus of two files each.
@@ -51,10 +49,13 @@ class SplitFiles {
         raw_(layout.raw && !options.tokenized),
         lower_case_(options.lower_case),
         sides_(sides_of(layout, options.languages)),
-        stem_(options.only && fs::is_regular_file(folder) ? stem_of(folder) : ""),
-        place_(stem_.empty() ? find_folder(folder, layout,
-                                           sources(options.only.value_or(task::Split::kTrain)))
-                             : folder.parent_path()) {
+        tokenized_(options.tokenized) {
+    if (options.only && fs::is_regular_file(folder)) {
+      given_ = names_around(layout, folder, sides_, tokenized_);
+      place_ = folder.parent_path();
+    } else {
+      place_ = find_folder(folder, layout, sources(options.only.value_or(task::Split::kTrain)));
+    }
     if (options.only) return;
     // A test set is not read before it is asked for, but that it is missing should not be found
     // after hours of training.
@@ -72,14 +73,9 @@ class SplitFiles {
 
   const fs::path& place() const { return place_; }
   bool is_raw() const { return raw_; }
-  // The name of the split's files.
-  std::string name(task::Split split) const {
-    if (!stem_.empty()) return stem_;
-    const std::vector<std::string> names = names_in(alternatives(split));
-    for (const std::string& name : names) {
-      if (io::find_packed(place_ / file_name(layout_, name, sides_.first.name))) return name;
-    }
-    return names.front();
+  // Whether there is a sample alone to train on.
+  bool is_sample() const {
+    return names(task::Split::kTrain).source == file_name(layout_, kSample, sides_.first.name);
   }
   std::string sources_text(task::Split split) const {
     return fmt::format("{} and {}", path(split, sides_.first).string(),
@@ -87,8 +83,8 @@ class SplitFiles {
   }
   SentencePairs read(task::Split split) const {
     const fs::path source = path(split, sides_.first), target = path(split, sides_.second);
-    SentencePairs pairs{read_side(source, Preparation(raw_, lower_case_, sides_.first.language)),
-                        read_side(target, Preparation(raw_, lower_case_, sides_.second.language))};
+    SentencePairs pairs{read_side(source, preparation(source, sides_.first.language)),
+                        read_side(target, preparation(target, sides_.second.language))};
     text::expect_pairs(pairs, source.string(), target.string());
     return pairs;
   }
@@ -97,41 +93,38 @@ class SplitFiles {
   }
 
  private:
-  std::string_view alternatives(task::Split split) const {
-    return layout_.splits[static_cast<std::size_t>(split)];
+  // A file with tags holds raw text, also where the other files are tokens.
+  Preparation preparation(const fs::path& file, const std::string& language) const {
+    const bool is_of_wmt = is_sgm(file) && !raw_;
+    return is_of_wmt ? Preparation::of_wmt(language) : Preparation(raw_, lower_case_, language);
+  }
+  // The split's files: the first ones whose source is there.
+  SplitNames names(task::Split split) const {
+    if (given_) return *given_;
+    const std::vector<SplitNames> all = split_names(layout_, split, sides_, tokenized_);
+    const auto found = std::ranges::find_if(all, [&](const SplitNames& names) {
+      return io::find_packed(place_ / names.source).has_value();
+    });
+    return found == all.end() ? all.front() : *found;
   }
   // The source's files of a split, of which one must be there.
   std::vector<std::string> sources(task::Split split) const {
-    std::vector<std::string> files = names_in(alternatives(split));
-    for (std::string& file : files) file = file_name(layout_, file, sides_.first.name);
+    std::vector<std::string> files;
+    for (const SplitNames& names : split_names(layout_, split, sides_, tokenized_)) {
+      files.push_back(names.source);
+    }
     return files;
   }
-  // What stands for the split in the name of one side's file, as "test" in test.de.
-  std::string stem_of(const fs::path& file) const {
-    const bool is_packed = file.extension() == ".gz" || file.extension() == ".xz";
-    const std::string name = is_packed ? file.stem() : file.filename();
-    for (const CorpusSide& side : {sides_.first, sides_.second}) {
-      const std::string around = file_name(layout_, "\n", side.name);
-      const std::string before = around.substr(0, around.find('\n')),
-                        after = around.substr(before.size() + 1);
-      const bool fits = name.size() > before.size() + after.size() && name.starts_with(before) &&
-                        name.ends_with(after);
-      if (fits) return name.substr(before.size(), name.size() - before.size() - after.size());
-    }
-    fail(ErrorKind::kIo,
-         "[translation] {}: expected a folder, or one side of a test set, {} with {} beside it, "
-         "plain, .gz or .xz",
-         file.string(), file_name(layout_, "NAME", sides_.first.name),
-         file_name(layout_, "NAME", sides_.second.name));
-  }
   fs::path path(task::Split split, const CorpusSide& side) const {
-    return find_file(place_, file_name(layout_, name(split), side.name));
+    const SplitNames files = names(split);
+    return find_file(place_, side.language == sides_.first.language ? files.source : files.target);
   }
 
   const CorpusLayout& layout_;
   bool raw_, lower_case_;
   std::pair<CorpusSide, CorpusSide> sides_;
-  std::string stem_;  // of a file that is evaluated; empty: the splits' own names
+  bool tokenized_;
+  std::optional<SplitNames> given_;  // of a file that is evaluated; nothing: the splits' own names
   fs::path place_;
 };
 
@@ -148,8 +141,8 @@ ParallelCorpus read_files(const fs::path& folder, const CorpusLayout& layout,
     corpus.put(*options.only, files.read(*options.only));
     return corpus;
   }
-  const bool whole = files.name(task::Split::kTrain) != kSample;
-  corpus.origin = fmt::format("{}{}", files.place().string(), whole ? "" : " (a sample)");
+  corpus.origin =
+      fmt::format("{}{}", files.place().string(), files.is_sample() ? " (a sample)" : "");
   corpus.train = files.read(task::Split::kTrain);
   corpus.valid = files.read(task::Split::kValid);
   corpus.test = [files] { return files.read(task::Split::kTest); };

@@ -38,6 +38,10 @@ std::string languages_in(const std::filesystem::path& folder, const std::string&
 //   iwslt15   train, tst2012, tst2013; .en and .vi (iwslt15-en-vi); tokenized, case kept
 //   wmt       src-train.txt and targ-train.txt, -val, -test (wmt-sample-en-de); src is English;
 //             tokenized, case kept
+//   of files and wmt, valid and test may also be WMT's own newstest2013-src.en.sgm with
+//             newstest2013-ref.de.sgm, and newstest2014 or newstest2014-deen, there or in the
+//             folders dev and test-full of its archives. They are raw text; beside tokens of wmt
+//             punctuation is written in one way and hyphens are split, as in the papers' programs
 //   tatoeba   deu.txt, English, tab, German in a line (tatoeba-en-de); raw text. It has no split:
 //             English sentences are shuffled with the seed, and all translations of one stay
 //             together; 1 in 50 is for validation and 1 in 50 for testing

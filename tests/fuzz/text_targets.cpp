@@ -12,6 +12,7 @@
 #include "frontend/text/tagged_text.h"
 #include "frontend/text/text_file.h"
 #include "frontend/text/tree.h"
+#include "frontend/text/utf8.h"
 #include "frontend/text/vocabulary.h"
 #include "tests/fuzz/target.h"
 
@@ -81,7 +82,14 @@ void read_moses(std::string_view bytes) {
 void read_tagged(std::string_view bytes) {
   text::expect_text(bytes, "input");
   text::lines_of_tags(bytes);
-  expect(!text::sentences_of_xml(bytes, "input").empty(), "no sentence, and no error");
+  const std::vector<std::string> sentences = text::sentences_of_xml(bytes, "input");
+  expect(!sentences.empty(), "no sentence, and no error");
+  const std::vector<std::string> decoded = text::sentences_of_sgm(bytes, "input");
+  expect(decoded.size() == sentences.size(), "other sentences where characters are decoded");
+  for (const std::string& sentence : decoded) {
+    expect(sentence.find('\n') == sentence.npos, "a sentence of two lines");
+    expect(!text::first_invalid_utf8(sentence), "a sentence that is no UTF-8");
+  }
 }
 
 // A translation, and after the first end of line its reference.

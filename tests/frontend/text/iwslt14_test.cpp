@@ -1,6 +1,7 @@
 // IWSLT14 from tagged files: what is kept of them, how pairs are parted, and what is refused.
 #include "frontend/text/iwslt14.h"
 
+#include "frontend/text/lines.h"
 #include "frontend/text/tagged_text.h"
 #include "tests/support/input_checks.h"
 
@@ -25,6 +26,42 @@ TEST_CASE("tagged text: sentences of XML") {
                 [] { sentences_of_xml("a\n<seg id=\"1\"> one\n", "x.xml"); }));
   CHECK(refuses(ErrorKind::kBadInput, "x.xml: expected lines with <seg>, got none",
                 [] { sentences_of_xml("a\n", "x.xml"); }));
+}
+
+TEST_CASE("tagged text: sentences of SGM as WMT gives it out") {
+  CHECK(sentences_of_sgm("<refset setid=\"a\" srclang=any>\n<DOC docid='x>y'>\n<hl>\n"
+                         "<seg id=\"1\"> It\u2019s one. </seg>\r\n</hl>\n<p>\n"
+                         "<SEG id=2>two\r\n  lines\n\n</SEG >\n"
+                         "<seg id='3' x=\"a>b\">a</seg><Seg>b < c</seg>\n"
+                         "<!-- <seg id=\"9\">no</seg> --><seg id=\"4\"></seg>\n<segment>\n",
+                         "x.sgm") == Sentences{"It\u2019s one.", "two lines", "a", "b < c", ""});
+  CHECK(sentences_of_sgm("<seg>&lt;a&gt; &quot;b&quot; &apos;c&apos; AT&T &amp;lt; &eacute; &; "
+                         "caf&#233; &#x20ac;&#X1F600;</seg>",
+                         "x.sgm") ==
+        Sentences{"<a> \"b\" 'c' AT&T &lt; &eacute; &; caf\u00e9 \u20ac\U0001F600"});
+  // In IWSLT's own files characters stay as they are written.
+  CHECK(sentences_of_xml("<seg id=1>a &amp; b</seg>", "x.xml") == Sentences{"a &amp; b"});
+}
+
+TEST_CASE("tagged text: SGM that is cut short or wrong is refused with file and line") {
+  const auto refused = [](std::string_view content, std::string_view part) {
+    CAPTURE(std::string(content));
+    CHECK(refuses(ErrorKind::kBadInput, std::string(part),
+                  [&] { sentences_of_sgm(content, "x.sgm"); }));
+  };
+  refused("<doc>\n\n<seg id=\"1\"> one\n<seg id=\"2\">two</seg>\n",
+          "x.sgm: line 3: expected <seg ...>text</seg>, got '<seg id=\"1\"> one'");
+  refused("<seg>a</seg>\n<seg>b</seg>\n<seg>c\n</doc>\n", "x.sgm: line 3: expected <seg ...>text");
+  refused("<seg>a</seg>\n<seg id=\"2>b</seg>\n", "x.sgm: line 2: expected <seg ...>text</seg>");
+  refused("<seg>a</seg>\n<seg id", "x.sgm: line 2: expected <seg ...>text</seg>, got '<seg id'");
+  refused("<seg>a</seg", "x.sgm: line 1: expected <seg ...>text</seg>");
+  refused("<segment>a</segment>", "x.sgm: expected lines with <seg>, got none");
+  refused("", "x.sgm: expected lines with <seg>, got none");
+  for (const char* number : {"0", "9", "55296", "1114112", "x", "", "12a", "99999999"}) {
+    refused(fmt::format("<p>\n<seg>a &#{}; b</seg>", number),
+            fmt::format("x.sgm: line 2: expected the number of a character, got '&#{};'", number));
+  }
+  refused("<seg>a\n" + std::string(kMaxLineBytes, '.') + "\n</seg>", "expected a line of at most");
 }
 
 // A release with `pairs` training pairs of three words, one of which is unlike in length.
