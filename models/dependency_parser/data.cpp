@@ -13,6 +13,7 @@
 #include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
 #include "models/dependency_parser/builtin.h"
+#include "models/dependency_parser/penn.h"
 #include "src/core/error.h"
 
 namespace keel::models {
@@ -21,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxTreebankBytes = 1 << 28;  // nine times the Penn Treebank in ten columns
-constexpr std::array<std::string_view, 4> kEndings = {".conllu", ".conllx", ".conll", ".dp"};
+constexpr std::array<std::string_view, 5> kEndings = {".conllu", ".conllx", ".conll", ".dp",
+                                                      ".mrg"};
 
 std::string_view part_name(task::Split split) {
   return split == task::Split::kTrain ? "train" : split == task::Split::kValid ? "dev" : "test";
@@ -62,18 +64,21 @@ fs::path find_part(const fs::path& folder, std::string_view part) {
           *names.begin(), *names.rbegin());
     return *io::find_packed(place / *names.begin());
   }
-  fail(ErrorKind::kIo,
-       "[dependency_parser] {}: expected a file *{}.conllu, .conllx, .conll or .dp, plain, .gz or "
-       ".xz, there or in its folder treebank, got none{}",
-       folder.string(), part,
-       io::near_misses(folder, {".conllu", ".conllx", ".conll", ".dp"},
-                       fmt::format("none ends in {}", part)));
+  fail(
+      ErrorKind::kIo,
+      "[dependency_parser] {}: expected a file *{}.conllu, .conllx, .conll, .dp or .mrg, plain, "
+      ".gz or .xz, there or in its folder treebank, or the sections 00 to 24 of the Penn Treebank, "
+      "got none{}",
+      folder.string(), part,
+      io::near_misses(folder, {".conllu", ".conllx", ".conll", ".dp", ".mrg"},
+                      fmt::format("none ends in {}", part)));
 }
 
 Treebank read_treebank(const fs::path& path) {
-  const bool is_conllu = fs::path(unpacked_name(path)).extension() == ".conllu";
-  return read_conll(text::read_text(path, kMaxTreebankBytes), path.string(),
-                    {.is_conllu = is_conllu});
+  const fs::path ending = fs::path(unpacked_name(path)).extension();
+  std::string text = text::read_text(path, kMaxTreebankBytes);
+  if (ending == ".mrg") text = rows_of_penn_trees(text, path.string());
+  return read_conll(std::move(text), path.string(), {.is_conllu = ending == ".conllu"});
 }
 
 // The split of a file that has none of its own.
@@ -126,6 +131,8 @@ Treebank load_treebank(const task::DataRequest& request, task::Split split) {
     treebank = read_treebank(request.source);
   } else if (std::error_code ignored; fs::is_regular_file(request.source, ignored)) {
     treebank = share_of(read_treebank(request.source), split);
+  } else if (const auto sections = find_penn_sections(request.source)) {
+    treebank = read_penn_sections(*sections, split);
   } else {
     treebank = read_treebank(find_part(request.source, part_name(split)));
   }

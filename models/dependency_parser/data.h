@@ -13,8 +13,8 @@ namespace keel::models {
 //   "builtin"   cfg-dep (builtin.h) of the request's seed
 //   a folder    the one file of the split in it, or else in its folder `treebank`. Its name is
 //               train, dev or test, or ends in one of them after a -, _ or ., such as
-//               en_ewt-ud-train; then .conllu, .conllx, .conll or .dp; then perhaps .gz or .xz. No
-//               other file is opened.
+//               en_ewt-ud-train; then .conllu, .conllx, .conll, .dp or .mrg; then perhaps .gz or
+//               .xz. No other file is opened. Or the sections of the Penn Treebank (penn.h)
 //   a file      without a published split, such as wsj_sample.dp.xz. Its sentences, in their
 //               order, are divided: the last tenth (rounded down) is for testing, the tenth before
 //               it for validation, and all before that for training. Where one split alone is

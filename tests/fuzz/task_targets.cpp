@@ -5,6 +5,7 @@
 #include "models/char_lm/alphabet.h"
 #include "models/dependency_parser/conll.h"
 #include "models/dependency_parser/data.h"
+#include "models/dependency_parser/penn.h"
 #include "models/dependency_parser/symbols.h"
 #include "models/handwriting/files.h"
 #include "models/skip_thoughts/binary_vectors.h"
@@ -28,6 +29,17 @@ void read_conll(std::string_view bytes) {
   for (const models::Sentence& sentence : treebank.sentences) {
     expect(sentence.size() > 0, "an empty sentence");
     if (options.has_heads) models::with_arcs(sentence, sentence.heads, sentence.labels);
+  }
+}
+
+// Brackets of the Penn Treebank: the rows made of them are rows of CoNLL, each a tree.
+void read_penn(std::string_view bytes) {
+  text::expect_text(bytes, "input");
+  const std::string rows = models::rows_of_penn_trees(bytes, "input");
+  try {
+    models::read_conll(rows, "rows", {.is_conllu = true});
+  } catch (const Error& error) {
+    expect(false, error.what());
   }
 }
 
@@ -150,6 +162,7 @@ void read_binary_vectors(std::string_view bytes) {
 
 std::span<const Target> task_targets() {
   static constexpr Target kTargets[] = {{"conll", read_conll},
+                                        {"penn", read_penn},
                                         {"parser_lines", read_parser_lines},
                                         {"labels", read_labels},
                                         {"subwords", read_subwords},

@@ -51,7 +51,7 @@ TEST_CASE("treebank: files that are absent, several or wrong") {
   const auto load = [&](Split split) {
     return [&, split] { load_treebank({.source = folder.path()}, split); };
   };
-  CHECK(refuses(ErrorKind::kIo, "expected a file *dev.conllu, .conllx, .conll or .dp",
+  CHECK(refuses(ErrorKind::kIo, "expected a file *dev.conllu, .conllx, .conll, .dp or .mrg, plain",
                 load(Split::kValid)));
   write_bytes(folder / "a-train.conllu", conll_row(1, "a", "X", 0, "root"));
   write_bytes(folder / "b-train.conllu.xz", "any");
