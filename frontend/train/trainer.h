@@ -137,6 +137,7 @@ class Trainer {
   const Job& job_;
   OneRank one_;
   Communicator& ranks_;
+  bool has_finished_ = false;  // before all members that ask writes()
   RunFolder folder_;
   std::unique_ptr<io::FolderLock> lock_;
   std::unique_ptr<task::Stream> train_rows_, valid_rows_;
@@ -145,7 +146,6 @@ class Trainer {
   Evaluator evaluator_;
   Progress progress_;
   WatchReport watched_;
-  bool has_finished_ = false;
   CheckpointStore store_;
   std::unique_ptr<RunLog> log_;
   RunState state_;  // after all steps that were started; epoch_loss: of the results taken in
