@@ -25,6 +25,9 @@ struct TrainArgs {
   RunArgs run;
   std::string out, resume, seed, on_nonfinite, reduce = "fixed", carrier = "mpi";
   bool quiet = false;
+  std::vector<std::string> searches = {};  // "key=v1,v2,..."; empty: one training
+  std::string by = {};                     // of a search: the metric; empty: the task's first
+  int jobs = 1;                            // of a search: trainings at once
 };
 int run_train(TrainArgs args);
 

@@ -115,7 +115,7 @@ std::string recipe_name(const RunArgs& args) {
   return usual == recipes.end() ? recipes.front().name : usual->name;
 }
 
-train::Config make_config(const RunArgs& args) {
+train::Config draft_config(const RunArgs& args) {
   expect_one("--data", args.data, "data.source", args.sets);
   expect_one("--norm", args.norm, "model.norm", args.sets);
   expect_one("--compute", args.compute, "train.compute", args.sets);
@@ -131,6 +131,11 @@ train::Config make_config(const RunArgs& args) {
   if (!args.norm.empty()) config.set("model.norm", args.norm);
   if (!args.compute.empty()) config.set("train.compute", args.compute);
   for (const std::string& assignment : args.sets) apply_set(config, assignment);
+  return config;
+}
+
+train::Config make_config(const RunArgs& args) {
+  train::Config config = draft_config(args);
   config.validate();
   return config;
 }

@@ -20,6 +20,8 @@ namespace keel::cli {
 std::string recipe_name(const RunArgs& args);
 // The model's recipe (a name, or a path that ends in .toml), then --data, --norm and --set.
 train::Config make_config(const RunArgs& args);
+// The same before it is known whether all values fit together.
+train::Config draft_config(const RunArgs& args);
 // The same with its network, made for the data. Data that are not there in the recipe's form are
 // looked for in the task's other forms, unless the user names a recipe or a form.
 train::Job make_job(const RunArgs& args);

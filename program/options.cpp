@@ -5,6 +5,7 @@
 
 #include "program/commands.h"
 #include "program/common.h"
+#include "program/search.h"
 #include "program/subcommand.h"
 #include "program/suggestions.h"
 #include "src/core/error.h"
@@ -55,6 +56,7 @@ void add_train(Command command) {
     resume->excludes(app->get_option(name));
   }
   app->add_flag("--quiet", args->quiet, "no progress");
+  add_search_options(*app, *args);
   app->footer(
       "examples:\n"
       "  keel train mnist_mlp\n"
@@ -62,6 +64,7 @@ void add_train(Command command) {
       "  keel train mnist_cnn --set train.epochs=1 --set train.batch=64\n"
       "  keel train --resume runs/bn\n"
       "  keel train --resume runs/bn --on-nonfinite skip\n"
+      "  keel train mnist_mlp --search train.lr=1e-4,3e-4,1e-3 --by error --out runs/rates\n"
       "  mpirun -n 4 keel train mnist_mlp --set train.shards=8 --threads 1");
   app->callback([args, command] { command.code = run_train(*args); });
 }

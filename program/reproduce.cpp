@@ -11,8 +11,8 @@
 #include "program/reproduce_compare.h"
 #include "program/reproduce_measure.h"
 #include "program/reproduce_plan.h"
-#include "program/reproduce_queue.h"
 #include "program/reproduce_study.h"
+#include "program/trial_queue.h"
 
 namespace keel::cli {
 namespace {
@@ -116,7 +116,7 @@ int run_reproduce(ReproduceArgs args) {
           plan.folder.string());
   } else {
     make_backend(args.run);  // rather than that every training finds it missing
-    signal = run_trials(plan, args.jobs);
+    signal = run_trials(plan.trials, {plan.folder, "keel reproduce", args.jobs});
     if (signal == 0) measure_trials(plan, args);
   }
   const report::Comparison comparison = compare(plan, args);

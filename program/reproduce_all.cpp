@@ -11,8 +11,8 @@
 #include "program/reproduce_choice.h"
 #include "program/reproduce_compare.h"
 #include "program/reproduce_measure.h"
-#include "program/reproduce_queue.h"
 #include "program/reproduce_study.h"
+#include "program/trial_queue.h"
 
 namespace keel::cli {
 namespace {
@@ -52,7 +52,7 @@ Outcome outcome_of(const ReproduceArgs& args, const study::PaperTable& table) {
     Plan plan = make_plan(args);
     int signal = 0;
     if (!args.as_is) {
-      signal = run_trials(plan, args.jobs);
+      signal = run_trials(plan.trials, {plan.folder, "keel reproduce", args.jobs});
       if (signal == 0) measure_trials(plan, args);
     }
     const bool complete = std::ranges::all_of(

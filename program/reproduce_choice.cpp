@@ -84,12 +84,6 @@ std::string data_of(const ReproduceArgs& args, const study::PaperColumn& column)
   return builtin ? "" : args.run.data;
 }
 
-void append_backend(std::vector<std::string>& words, const RunArgs& run) {
-  if (!run.backend.empty()) words.insert(words.end(), {"--backend", run.backend});
-  if (run.threads != 0) words.insert(words.end(), {"--threads", fmt::format("{}", run.threads)});
-  if (run.tf32) words.emplace_back("--tf32");
-}
-
 bool is_in_zoo(const study::PaperColumn& column) {
   const auto models = models::all_models();
   return !column.recipes.empty() &&

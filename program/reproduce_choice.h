@@ -24,9 +24,6 @@ study::PaperTable chosen_table(const ReproduceArgs& args);
 // The folder that a column's trainings read; empty where they take their task's built-in data.
 std::string data_of(const ReproduceArgs& args, const study::PaperColumn& column);
 
-// Adds the options that choose the backend, as far as they are given.
-void append_backend(std::vector<std::string>& words, const RunArgs& run);
-
 // Whether the zoo has the task of a column, and the table knows its metric.
 bool is_in_zoo(const study::PaperColumn& column);
 

@@ -111,21 +111,6 @@ report::ComparedCell improvement(const report::ComparedCell& of, const report::C
 
 }  // namespace
 
-std::string state_text(const Trial& trial) {
-  switch (trial.state) {
-    case TrialState::kWaiting:
-      return "to do";
-    case TrialState::kRunning:
-      return "running";
-    case TrialState::kFinished:
-      return "finished";
-    case TrialState::kFailed:
-    case TrialState::kInterrupted:
-      return trial.mark;
-  }
-  return "?";
-}
-
 void add_differences(const study::PaperTable& table, std::size_t seeds,
                      report::Comparison& comparison) {
   for (const auto& [of, over] : table.differences) {

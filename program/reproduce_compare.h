@@ -8,9 +8,6 @@
 
 namespace keel::cli {
 
-// "finished", "to do", "diverged".
-std::string state_text(const Trial& trial);
-
 // Reads the finished runs of the plan; a cell without one says why.
 report::Comparison compare(const Plan& plan, const ReproduceArgs& args);
 

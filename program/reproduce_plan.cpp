@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 
-#include "backends/backends.h"
 #include "frontend/train/run_log.h"
 #include "program/common.h"
 #include "program/reproduce_choice.h"
@@ -13,28 +11,13 @@
 namespace keel::cli {
 namespace {
 
-const std::string kSource = "data.source";
-
-// The data that settings name; "" for built-in data.
-std::string data_in(const report::Settings& settings) {
-  const auto source = settings.find(kSource);
-  return source == settings.end() || source->second == "builtin" ? "" : source->second;
-}
-
-// Threads for one of several trainings at once, unless they are given.
-int threads_of(const ReproduceArgs& args) {
-  if (args.jobs == 1 || args.run.threads != 0) return args.run.threads;
-  const int all = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, all / args.jobs);
-}
-
 // What keel train is told of a cell, but for norm and seed.
 RunArgs arguments_of(const ReproduceArgs& args, const study::PaperColumn& column,
                      const study::PaperRow& row = {}) {
   RunArgs run = args.run;
   run.model = column.task;
   run.recipe = column.recipes.at(args.run.recipe);
-  run.threads = threads_of(args);
+  run.threads = threads_of_each(args.jobs, args.run.threads);
   run.data = data_of(args, column);
   run.sets = settings_for(row, column, args.run.recipe);
   run.sets.insert(run.sets.end(), args.run.sets.begin(), args.run.sets.end());
@@ -71,37 +54,11 @@ PlannedCell obstacle(const ReproduceArgs& args, const study::PaperColumn& column
   }
 }
 
-std::vector<std::string> start_words(const RunArgs& run, std::int64_t seed,
-                                     const std::string& folder) {
-  std::vector<std::string> words{"train", run.model, "--recipe", run.recipe, "--norm", run.norm};
-  if (!run.data.empty()) words.insert(words.end(), {"--data", run.data});
-  for (const std::string& set : run.sets) words.insert(words.end(), {"--set", set});
-  words.insert(words.end(), {"--seed", fmt::format("{}", seed), "--out", folder});
-  append_backend(words, run);
-  return words;
-}
-
-std::vector<std::string> resume_words(const RunArgs& run, const std::string& folder) {
-  std::vector<std::string> words{"train", "--resume", folder};
-  if (!run.data.empty()) words.insert(words.end(), {"--data", run.data});
-  append_backend(words, run);
-  return words;
-}
-
-report::Settings settings_of(const train::Config& config, const RunArgs& run) {
-  report::Settings settings;
-  for (const auto& [key, value] : train::read_settings(config.to_toml(), "recipe")) {
-    if (!key.starts_with("run.")) settings[key] = value;
-  }
-  settings["run.backend"] = run.backend.empty() ? default_backend() : run.backend;
-  return settings;
-}
-
 // Replaces the data that are asked for by those of the run in a folder, where there is one.
 void keep_data(RunArgs& run, const std::filesystem::path& folder) {
   if (!std::filesystem::exists(train::RunFolder{folder}.config())) return;
   run.data = data_in(report::read_config(folder));
-  std::erase_if(run.sets, [](const std::string& set) { return set.starts_with(kSource + "="); });
+  std::erase_if(run.sets, [](const std::string& set) { return set.starts_with("data.source="); });
 }
 
 Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
@@ -116,15 +73,9 @@ Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
   trial.folder = std::filesystem::path(args.out) /
                  fmt::format("{}-{}-{}-seed{}", column.run, row.name, args.run.recipe, seed);
   if (args.as_is) keep_data(run, trial.folder);
-  trial.start = start_words(run, seed, trial.folder);
-  trial.resume = resume_words(run, trial.folder);
+  set_commands(trial, run, fmt::format("{}", seed));
   run.sets.push_back(fmt::format("train.seed={}", seed));
-  const train::Config config = make_config(run);
-  trial.settings = settings_of(config, run);
-  trial.data = data_in(trial.settings);
-  trial.defaults = settings_of(train::Config(make_task(run.model)), run);
-  trial.length = {static_cast<double>(config.train().epochs),
-                  static_cast<double>(config.train().max_steps)};
+  set_recipe(trial, make_config(run), run);
   return trial;
 }
 

@@ -14,6 +14,7 @@
 #include "program/end_ranks.h"
 #include "program/rank_facts.h"
 #include "program/run_doubts.h"
+#include "program/search.h"
 #include "program/small_data.h"
 #include "src/core/shown.h"
 
@@ -177,6 +178,7 @@ std::string interrupted_text(const train::Summary& summary, const std::string& f
 }
 
 int train_with(TrainArgs args, Communicator& ranks) {
+  if (!args.searches.empty()) return run_search(std::move(args), ranks.size());
   const bool writes = ranks.rank() == 0;
   expect_one("--on-nonfinite", args.on_nonfinite, "train.on_nonfinite", args.run.sets);
   if (!args.on_nonfinite.empty()) {

@@ -1,4 +1,4 @@
-#include "program/reproduce_queue.h"
+#include "program/trial_queue.h"
 
 #include <fcntl.h>
 
@@ -89,7 +89,7 @@ void judge(Trial& trial, int code) {
 
 class Queue {
  public:
-  Queue(Plan& plan, int jobs);
+  Queue(std::vector<Trial>& trials, const QueueOptions& options);
   int run();
 
  private:
@@ -99,30 +99,31 @@ class Queue {
   void measure(std::size_t place);
   void show();
   std::size_t count(TrialState state) const {
-    return std::size_t(std::ranges::count(plan_.trials, state, &Trial::state));
+    return std::size_t(std::ranges::count(trials_, state, &Trial::state));
   }
 
-  Plan& plan_;
+  std::vector<Trial>& trials_;
   std::size_t jobs_;
   std::vector<std::unique_ptr<io::Child>> children_;  // of the trials that run
   std::vector<report::Work> works_;                   // of all trials
   int passed_on_ = 0;                                 // the signal that they know of
-  train::Progress progress_{false};
+  train::Progress progress_;
   Clock::time_point next_look_ = Clock::now();
 };
 
-Queue::Queue(Plan& plan, int jobs)
-    : plan_(plan),
-      jobs_(std::size_t(jobs)),
-      children_(plan.trials.size()),
-      works_(plan.trials.size()) {
+Queue::Queue(std::vector<Trial>& trials, const QueueOptions& options)
+    : trials_(trials),
+      jobs_(std::size_t(options.jobs)),
+      children_(trials.size()),
+      works_(trials.size()),
+      progress_(options.quiet) {
   for (std::size_t i = 0; i < works_.size(); ++i) measure(i);
 }
 
 int Queue::run() {
   const train::SignalGuard signals;
-  progress_.line(fmt::format("{} trainings, {} of them done before", plan_.trials.size(),
-                             plan_.trials.size() - count(TrialState::kWaiting)));
+  progress_.line(fmt::format("{} trainings, {} of them done before", trials_.size(),
+                             trials_.size() - count(TrialState::kWaiting)));
   while (true) {
     if (passed_on_ == 0) pass_on(train::SignalGuard::received());
     if (passed_on_ == 0) start_some();
@@ -135,8 +136,8 @@ int Queue::run() {
 }
 
 void Queue::start_some() {
-  for (std::size_t i = 0; i < plan_.trials.size() && count(TrialState::kRunning) < jobs_; ++i) {
-    Trial& trial = plan_.trials[i];
+  for (std::size_t i = 0; i < trials_.size() && count(TrialState::kRunning) < jobs_; ++i) {
+    Trial& trial = trials_[i];
     if (trial.state != TrialState::kWaiting) continue;
     children_[i] = start_training(trial);
     trial.state = TrialState::kRunning;
@@ -145,12 +146,12 @@ void Queue::start_some() {
 }
 
 void Queue::take_ended() {
-  for (std::size_t i = 0; i < plan_.trials.size(); ++i) {
+  for (std::size_t i = 0; i < trials_.size(); ++i) {
     if (!children_[i]) continue;
     const std::optional<int> code = children_[i]->ended();
     if (!code) continue;
     children_[i].reset();
-    Trial& trial = plan_.trials[i];
+    Trial& trial = trials_[i];
     judge(trial, *code);
     measure(i);
     const std::string what = trial.state == TrialState::kFinished ? "finished" : trial.mark;
@@ -169,7 +170,7 @@ void Queue::pass_on(int signal) {
 
 // Of those that ended nothing is still to come.
 void Queue::measure(std::size_t place) {
-  const Trial& trial = plan_.trials[place];
+  const Trial& trial = trials_[place];
   report::Work& work = works_[place];
   work = report::work_of(trial.folder, trial.run, trial.length);
   const bool ended = trial.state == TrialState::kFinished || trial.state == TrialState::kFailed;
@@ -186,17 +187,17 @@ void Queue::show() {
   progress_.update(report::part_done(works_),
                    fmt::format("{} of {} trainings done, {} running, {} left",
                                count(TrialState::kFinished) + count(TrialState::kFailed),
-                               plan_.trials.size(), count(TrialState::kRunning),
+                               trials_.size(), count(TrialState::kRunning),
                                left ? train::duration_text(*left) : "unknown time"));
 }
 
 }  // namespace
 
-int run_trials(Plan& plan, int jobs) {
+int run_trials(std::vector<Trial>& trials, const QueueOptions& options) {
   // Trainings inherit the lock, so that it is held for as long as any of them is there, even if
   // this process should be killed.
-  const io::FolderLock lock(plan.folder, "keel reproduce", io::FolderLock::Holder::kDescendants);
-  return Queue(plan, jobs).run();
+  const io::FolderLock lock(options.folder, options.command, io::FolderLock::Holder::kDescendants);
+  return Queue(trials, options).run();
 }
 
 }  // namespace keel::cli
