@@ -2,7 +2,6 @@
 
 #include "frontend/nn/layers.h"
 #include "models/mnist_data.h"
-#include "src/ops/elementwise.h"
 
 namespace keel::models {
 namespace {
@@ -19,7 +18,7 @@ nn::Norm norm_of(const MnistMlpOptions& options) {
 
 }  // namespace
 
-void MnistMlpOptions::validate() const { norm_of(*this); }
+void MnistMlpOptions::validate() const { nn::PlacedNorm{norm_of(*this), placement}.validate(); }
 
 task::Prepared MnistMlp::prepare(const task::DataRequest& request, const task::Assets*) const {
   return {restore({}), load_digits(request, Validation::kLast, columns())};
@@ -33,9 +32,8 @@ task::Outputs MnistMlpNetwork::build(nn::Net& net, const task::Inputs& in) const
   const nn::Norm norm = norm_of(options_);
   Value h = in["image"];
   for (std::int64_t layer = 1; layer <= options_.layers; ++layer) {
-    const std::string name = fmt::format("fc{}", layer);
-    h = nn::linear(net, name, h, options_.hidden, {.bias = !norm.has_bias(), .norm = norm});
-    h = ops::relu(net.graph, h);
+    h = nn::linear_relu(net, fmt::format("fc{}", layer), h, options_.hidden,
+                        {norm, options_.placement});
   }
   // Ba et al. leave the logits alone under layer norm, for their scale is the confidence, and
   // normalize them too in the batch norm baseline.

@@ -2,7 +2,7 @@
 // 2016, section 6.6 and figure 6).
 #pragma once
 
-#include "frontend/nn/norm.h"
+#include "frontend/nn/relu_layer.h"
 #include "frontend/task/classification.h"
 #include "frontend/task/task.h"
 
@@ -11,6 +11,7 @@ namespace keel::models {
 struct MnistMlpOptions {
   std::int64_t hidden = 1000, layers = 2;
   std::string norm = "layernorm";
+  nn::NormPlacement placement = nn::NormPlacement::kBefore;
   // Options that apply when the norm is batchnorm and does not set them itself.
   std::string batchnorm_options = "keep=0.99";
 
@@ -19,8 +20,9 @@ struct MnistMlpOptions {
     return std::tuple{
         option("hidden", &T::hidden, "units of a hidden layer", between(1, 1000000)),
         option("layers", &T::layers, "hidden layers", between(1, 100)),
-        option("norm", &T::norm, "the norm before the activation of every hidden layer",
-               norm_name()),
+        option("norm", &T::norm, "the norm of every hidden layer", norm_name()),
+        option("placement", &T::placement,
+               "where that norm stands: before the activation, or after it"),
         option("batchnorm_options", &T::batchnorm_options,
                "options that apply where the norm is batchnorm and does not give them itself",
                described("KEY=VALUE,... or nothing"))};

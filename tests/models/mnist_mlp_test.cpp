@@ -37,6 +37,21 @@ TEST_CASE("mnist_mlp: norms lie on hidden layers, batch norm on the logits too")
                                                 "logits/norm/gain"});
 }
 
+TEST_CASE("mnist_mlp: after the activation the norm stands, and the layer keeps its bias") {
+  const auto ops_of = [](const std::string& placement) {
+    const Graph g = graph_of({"model.layers=1", "model.norm=layernorm", placement});
+    std::string order;
+    for (int i = 0; i < g.size(); ++i) {
+      if (!g.node(i).op) continue;
+      const std::string name(g.node(i).op->name);
+      if (name == "relu" || name == "layer_norm") order += name + " ";
+    }
+    return std::pair(order, names_of(g, NodeKind::kParameter).size());
+  };
+  CHECK(ops_of("model.placement=before") == std::pair(std::string("layer_norm relu "), 5UL));
+  CHECK(ops_of("model.placement=after") == std::pair(std::string("relu layer_norm "), 6UL));
+}
+
 TEST_CASE("mnist_mlp: batchnorm_options apply to batch norm alone, and come first") {
   const auto printed = [](const Settings& settings) {
     const Graph g = graph_of(settings);
@@ -82,6 +97,12 @@ TEST_CASE("mnist_mlp: refusals") {
   refused("model.layers=101", "model.layers: expected 1 to 100, got 101");
   refused("model.norm=grupnorm", "model.norm: 'grupnorm' is unknown");
   refused("model.norm=batchnorm{keep=a}", "expected a number");
+  refused("model.placement=between", "before or after");
+  test::check_refused(
+      [] {
+        small_job({"model.norm=weightnorm", "model.placement=after"});
+      },
+      "model.", "placement: expected before for weightnorm, which normalizes weights, got after");
 }
 
 }  // namespace
