@@ -53,18 +53,26 @@ nn::Embedding SkipThoughtsNetwork::words(nn::Net& net) const {
           {.init = nn::uniform(kInitBound), .padding_id = Dictionary::kPad}};
 }
 
-nn::Gru SkipThoughtsNetwork::gru(nn::Net& net, const std::string& name) const {
-  return {net, name, options_.word_width, options_.width, cell_options(options_)};
+nn::Gru SkipThoughtsNetwork::gru(nn::Net& net, const std::string& name, std::int64_t in) const {
+  return {net, name, in, options_.width, cell_options(options_)};
+}
+
+Value SkipThoughtsNetwork::conditioned(Graph& g, Value said, Value h) const {
+  if (options_.condition == ThoughtCondition::kFirst) return said;
+  const Shape shape = g.shape(said);
+  const Value every = ops::broadcast_to(g, h, {shape[0], shape[1], options_.width});
+  return ops::concat(g, {said, every}, 2);
 }
 
 task::Outputs SkipThoughtsNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const nn::Embedding words = this->words(net);
-  const Value h = gru(net, "encoder")(words(in["words"]), in["mask"]).last;
+  const Value h = gru(net, "encoder", options_.word_width)(words(in["words"]), in["mask"]).last;
   std::vector<Value> states, labels;
   for (const std::string side : {"before", "after"}) {
-    const Value said = words(in[side + "_in"]);
-    states.push_back(gru(net, side)(said, in[side + "_mask"], h).h);
+    const Value said = conditioned(g, words(in[side + "_in"]), h);
+    const nn::Gru decoder = gru(net, side, g.shape(said).back());
+    states.push_back(decoder(said, in[side + "_mask"], h).h);
     labels.push_back(in[side + "_out"]);
   }
   const Value all = ops::concat(g, states, 0), wanted = ops::concat(g, labels, 0);
@@ -93,7 +101,7 @@ std::vector<NamedValue> SkipThoughtsNetwork::build_search(nn::Net& net, std::str
   const nn::Embedding words = this->words(net);
   if (network == kWordsNetwork) return {{"words", words(in["ids"])}};
   const Value said = ops::add(net.graph, words(in["words"]), in["other"]);
-  return {{"vector", gru(net, "encoder")(said, in["mask"]).last}};
+  return {{"vector", gru(net, "encoder", options_.word_width)(said, in["mask"]).last}};
 }
 
 std::unique_ptr<task::Decoder> SkipThoughtsNetwork::decoder(std::span<const std::string> lines,

@@ -12,10 +12,20 @@
 
 namespace keel::models {
 
+// The steps at which a decoder has the vector of the sentence.
+enum class ThoughtCondition {
+  kFirst,      // its first state alone, as in the program of Kiros et al. 2015, which Ba et al. ran
+  kEveryStep,  // every input as well, as in the equations of Kiros et al. 2015
+};
+constexpr auto choice_words(ThoughtCondition) {
+  return std::to_array<std::string_view>({"first", "every_step"});
+}
+
 struct SkipThoughtsOptions {
   std::string norm = "layernorm";  // at the four products of every GRU
   nn::NormOf norm_of = nn::NormOf::kProducts;
   std::int64_t width = 2400, word_width = 620;  // of sentences, of words
+  ThoughtCondition condition = ThoughtCondition::kFirst;
   std::int64_t symbols = 20000;                 // the most words that have a number
   std::int64_t most_words = 30;                 // of a sentence
   bool lower_case = true;
@@ -29,6 +39,8 @@ struct SkipThoughtsOptions {
         option("norm_of", &T::norm_of, nn::kNormOfHelp),
         option("width", &T::width, "units of the vector of a sentence", between(1, 65536)),
         option("word_width", &T::word_width, "numbers of the vector of a word", between(1, 65536)),
+        option("condition", &T::condition,
+               "where a decoder has the sentence's vector: in its first state, or at every step"),
         option("symbols", &T::symbols,
                "words that have a number, at the most, with the special ones",
                between(5, 10000000)),
@@ -48,6 +60,8 @@ struct SkipThoughtsOptions {
 //     h = the last state of a GRU over E[w], w the words of a sentence with its end
 //     the sentences before and after: each has a GRU of its own from the state h on, over E of its
 //     words so far; p(next word) = softmax(state W + b), and both share W and b
+// With condition=every_step a decoder's input is [E[w] h], by which its gates and its candidate
+// have the terms C h of Kiros et al. 2015, eq. 5 to 7.
 // The loss is the mean of -log p over the words of both neighbours. With summed_loss it is the sum
 // over those of the batch, as in the release, which clips the gradient of that sum: the logged loss
 // is the sum, and the summed loss is the sum times the words. The metric is the mean.
@@ -80,7 +94,9 @@ class SkipThoughtsNetwork final : public task::NetworkOf<SkipThoughtsOptions> {
 
  private:
   nn::Embedding words(nn::Net& net) const;
-  nn::Gru gru(nn::Net& net, const std::string& name) const;
+  nn::Gru gru(nn::Net& net, const std::string& name, std::int64_t in) const;
+  // The inputs of a decoder: the words said so far (steps, rows, word_width), and h (rows, width).
+  Value conditioned(Graph& g, Value said, Value h) const;
 
   text::Dictionary dictionary_;
 };

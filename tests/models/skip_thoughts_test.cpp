@@ -87,6 +87,25 @@ TEST_CASE("skip_thoughts: a summed loss is the mean one, times the words of the 
   CHECK(loss_with(sum, "none") == doctest::Approx(words * loss_with(mean, "none")).epsilon(1e-6));
 }
 
+// Kiros et al. 2015, eq. 5 to 7: the input weight has rows for h, and these see it at every step.
+TEST_CASE("skip_thoughts: a conditioned decoder has the vector at every step") {
+  const auto input_rows = [](const std::string& condition, const std::string& gru) {
+    const train::Job job = small_job({"model.condition=" + condition}, "skip_thoughts");
+    Graph g;
+    nn::Net net{.graph = g};
+    job.network().build(net, train::add_inputs(g, job.network(), {2, 4, 8}));
+    return g.shape(g.find_leaf(gru + "/gates/input/weight"))[0];
+  };
+  const std::int64_t words = input_rows("first", "encoder");
+  CHECK(input_rows("every_step", "encoder") == words);
+  for (const std::string gru : {"before", "after"}) {
+    CHECK(input_rows("first", gru) == words);
+    CHECK(input_rows("every_step", gru) == words + 48);
+  }
+  CHECK(vectors_of(small_job({"model.condition=every_step"}, "skip_thoughts"), {"word1"}).size() ==
+        1);
+}
+
 TEST_CASE("skip_thoughts: each decoder reads the neighbour that it is to say") {
   const train::Job job = job_with();
   const double loss = loss_with(job, "none");
@@ -101,6 +120,7 @@ TEST_CASE("skip_thoughts: the gradient of the whole network by central differenc
     check_gradients(
         small_job({std::string("model.norm=") + norm, "model.width=6"}, "skip_thoughts"), 3);
   }
+  check_gradients(small_job({"model.condition=every_step", "model.width=6"}, "skip_thoughts"), 3);
 }
 
 TEST_CASE("skip_thoughts: options that cannot be are refused") {
@@ -108,7 +128,8 @@ TEST_CASE("skip_thoughts: options that cannot be are refused") {
        {std::pair{"model.width=0", "model.width: expected 1 to 65536, got 0"},
         {"model.symbols=4", "model.symbols: expected 5 to 10000000, got 4"},
         {"model.most_words=61", "model.most_words: expected 1 to 60, got 61"},
-        {"model.norm=layernorms", "layernorm"}}) {
+        {"model.norm=layernorms", "layernorm"},
+        {"model.condition=never", "first or every_step"}}) {
     CAPTURE(setting);
     test::check_refused([&] { small_job({setting}, "skip_thoughts"); }, "model.", part);
   }
