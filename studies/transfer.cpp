@@ -21,21 +21,27 @@ constexpr int kTransferSteps = 300, kTransferSeeds = 3;
 
 Table task_table() {
   return {"transfer, by nested cross-validation; SICK on its test pairs",
-          {{"network", "task", "value"}}};
+          {{"network", "task", "value", "deviation of the folds"}}};
 }
 
 // What was measured of one network, by task, in the order of the rows.
 struct Probed {
   std::string norm;
   std::int64_t seed = 0;
-  std::vector<std::pair<std::string, double>> values = {};
+  struct Value {
+    std::string task;
+    double value = 0, deviation = 0;  // of the folds, where it has any
+  };
+  std::vector<Value> values = {};
 };
 
 // The rows of the table from `begin` on, which are of one network.
 Probed probed_from(const Table& tasks, std::size_t begin, const train::Job& job) {
   Probed probed{setting_of(job, "model.norm"), job.train().seed};
   for (std::size_t i = begin; i < tasks.rows.size(); ++i) {
-    probed.values.emplace_back(tasks.rows[i][1], std::stod(tasks.rows[i][2]));
+    const std::string& deviation = tasks.rows[i][3];
+    probed.values.push_back({tasks.rows[i][1], std::stod(tasks.rows[i][2]),
+                             deviation == "-" ? 0 : std::stod(deviation)});
   }
   return probed;
 }
@@ -49,16 +55,18 @@ void judge_tasks(const std::vector<Probed>& all, bool is_of_runs, Result& result
       const bool is_pair =
           name_of_norm(a.norm) == "layernorm" && b.norm == "none" && a.seed == b.seed;
       for (std::size_t i = 0; is_pair && i < std::min(a.values.size(), b.values.size()); ++i) {
-        const double margin = a.values[i].second - b.values[i].second;
-        const bool less_is_better = a.values[i].first.find("MSE") != std::string::npos;
-        better[a.values[i].first].push_back(less_is_better ? -margin : margin);
+        const std::string& task = a.values[i].task;
+        const double margin = a.values[i].value - b.values[i].value;
+        const bool less_is_better = task.find("MSE") != std::string::npos;
+        better[task].push_back(less_is_better ? -margin : margin);
       }
     }
   }
   for (const auto& [task, values] : better) judge_transfer({task, is_of_runs, values}, result);
 }
 
-// A mark for every task, in the order of the table.
+// A mark for every task, in the order of the table, with the deviation of its folds as in figure 3
+// of Ba et al. 2016.
 Drawing transfer_drawing(const std::vector<Probed>& all) {
   Drawing drawing{"transfer",
                   {.title = "transfer, by the task's place in the table",
@@ -69,9 +77,11 @@ Drawing transfer_drawing(const std::vector<Probed>& all) {
   for (const Probed& probed : all) {
     io::PlotSeries& series = drawing.plot.series.emplace_back();
     series.name = fmt::format("{}, seed {}", probed.norm, probed.seed);
-    for (const auto& [task, value] : probed.values) {
+    for (const auto& [task, value, deviation] : probed.values) {
       series.x.push_back(double(series.x.size() + 1));
       series.y.push_back(value);
+      series.low.push_back(value - deviation);
+      series.high.push_back(value + deviation);
     }
   }
   return drawing;

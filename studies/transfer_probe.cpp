@@ -85,9 +85,10 @@ void TransferProbe::add_tasks(Table& table, const std::string& network) const {
   for (const LabelledLines& set : read_labelled_lines(folder)) {
     const std::string what = network + ": " + set.name;
     const Labelled data{vectors_of(what, set.lines), set.labels, 2};
-    const double accuracy = cross_validated_accuracy(
+    const FoldsAccuracy accuracy = cross_validated_accuracy(
         data, {.seed = options_.seed}, told_by(progress_, what + ": cross-validation"));
-    add(table, {network, set.name + ", accuracy %", number(accuracy)});
+    add(table,
+        {network, set.name + ", accuracy %", number(accuracy.all), number(accuracy.deviation)});
   }
   if (!has_sick(folder)) return;
   const Sick sick = read_sick(folder);
@@ -95,9 +96,9 @@ void TransferProbe::add_tasks(Table& table, const std::string& network) const {
   const Relatedness found =
       relatedness(pairs(what, sick.train), pairs(what, sick.valid), pairs(what, sick.test),
                   told_by(progress_, what + ": regression"));
-  add(table, {network, "SICK, Pearson", number(found.pearson)});
-  add(table, {network, "SICK, Spearman", number(found.spearman)});
-  add(table, {network, "SICK, MSE", number(found.mse)});
+  add(table, {network, "SICK, Pearson", number(found.pearson), "-"});
+  add(table, {network, "SICK, Spearman", number(found.spearman), "-"});
+  add(table, {network, "SICK, MSE", number(found.mse), "-"});
 }
 
 Labelled TransferProbe::stories(const std::vector<models::Passage>& passages) const {

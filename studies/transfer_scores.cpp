@@ -8,6 +8,7 @@
 
 #include "frontend/data/permutation.h"
 #include "src/core/error.h"
+#include "studies/summary.h"
 
 namespace keel::study {
 namespace {
@@ -183,18 +184,25 @@ std::vector<double> strengths_of(std::int32_t classes) {
   return strengths;
 }
 
-double cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
-                                const Watch& watch) {
+FoldsAccuracy cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
+                                       const Watch& watch) {
   const FoldRows order = order_of(data, options.seed);
   const std::vector<Penalty> penalties = penalties_of(data.vectors, data.classes);
   const std::function<void()> done = counted_steps(options.folds * kStrengths, watch);
   std::int64_t right = 0;
+  std::vector<double> shares;
   for (int fold = 0; fold < options.folds; ++fold) {
     const Fold parts = fold_of(data, order, fold, options.folds);
-    right += right_ones(parts.test,
-                        best_weights({parts.train, options.seed, options.folds}, penalties, done));
+    const std::int64_t own = right_ones(
+        parts.test, best_weights({parts.train, options.seed, options.folds}, penalties, done));
+    right += own;
+    shares.push_back(100 * double(own) / double(parts.test.labels.size()));
   }
-  return 100 * double(right) / double(data.vectors.rows());
+  const double centre = mean_of(shares);
+  double squares = 0;
+  for (const double share : shares) squares += (share - centre) * (share - centre);
+  return {.all = 100 * double(right) / double(data.vectors.rows()),
+          .deviation = std::sqrt(squares / double(options.folds - 1))};
 }
 
 double test_accuracy(const Labelled& train, const Labelled& test, const FoldOptions& options) {

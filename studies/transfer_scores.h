@@ -32,11 +32,15 @@ struct FoldOptions {
 using Watch = std::function<void(double part)>;
 inline void nobody_watches(double) {}
 
-// The share of rows that a softmax regression puts into their class, in per cent, by nested
-// cross-validation: each of `folds` parts is classified by a regression on the others, whose
-// strength is chosen by cross-validation among these.
-double cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
-                                const Watch& watch = nobody_watches);
+struct FoldsAccuracy {
+  double all = 0;        // the share of all rows, in per cent
+  double deviation = 0;  // of the shares of the folds, with folds - 1
+};
+// The rows that a softmax regression puts into their class, by nested cross-validation: each of
+// `folds` parts is classified by a regression on the others, whose strength is chosen by
+// cross-validation among these.
+FoldsAccuracy cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
+                                       const Watch& watch = nobody_watches);
 // By a regression on `train`, whose strength is chosen by cross-validation there.
 double test_accuracy(const Labelled& train, const Labelled& test, const FoldOptions& options);
 

@@ -157,10 +157,27 @@ TEST_CASE("transfer: cross-validation says how far it is") {
 }
 
 TEST_CASE("transfer: classes that are apart are told apart, and noise is not") {
-  CHECK(cross_validated_accuracy(clouds(120, 5, 3, 8), {1, 4}) == 100);
-  const double chance = cross_validated_accuracy(clouds(120, 5, 3, 0), {1, 4});
+  const FoldsAccuracy apart = cross_validated_accuracy(clouds(120, 5, 3, 8), {1, 4});
+  CHECK(apart.all == 100);
+  CHECK(apart.deviation == 0);
+  const double chance = cross_validated_accuracy(clouds(120, 5, 3, 0), {1, 4}).all;
   CHECK(chance > 15);
   CHECK(chance < 55);
+}
+
+// Two folds of 3 rows each: the shares a and b are whole thirds, of which all rows have the mean,
+// and their deviation is |a - b| / sqrt(2).
+TEST_CASE("transfer: the deviation of the folds by hand") {
+  int spread_out = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const FoldsAccuracy found = cross_validated_accuracy(clouds(6, 2, 2, 1), {seed, 2});
+    const double half = found.deviation / std::sqrt(2.0);
+    for (const double share : {found.all - half, found.all + half}) {
+      CHECK(std::abs(3 * share / 100 - std::round(3 * share / 100)) < 1e-9);
+    }
+    spread_out += half > 0;
+  }
+  CHECK(spread_out > 0);
 }
 
 TEST_CASE("transfer: Pearson's and Spearman's correlation") {
