@@ -1,12 +1,16 @@
 // The Fisher matrix of normalized generalized linear models (Ba, Kiros, Hinton 2016, section 5.2
 // and appendix), with ds^2 = delta^T F delta / 2: what doubled weights do to its weight blocks, its
 // gain block against the metric of an unnormalized model moved along its weights, and steps.
+// That metric is the distance of two sets of parameters, KL(P(y | x; theta) || P(y | x; theta +
+// delta)), to second order in delta (eq. 8), so that the relative error is proportional to delta.
 // The paper's text says that the curvature along w_i changes by 1/2 when its norm doubles: the own
 // block does by 1/4, the blocks shared with other rows by 1/2.
+#include <algorithm>
 #include <cmath>
 
 #include "studies/fisher_steps.h"
 #include "studies/list.h"
+#include "studies/summary.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -163,6 +167,95 @@ void add_printed_gains(Backend& backend, const Glm& batchnorm, Result& result) {
                       result);
 }
 
+// The parameters moved by delta: (W, bias, gain) as a Jacobian has them.
+Glm moved_by(const Glm& glm, const std::vector<double>& delta) {
+  const auto add = [&](const Tensor& t, std::int64_t first) {
+    return mapped(t, [&, first](double value, std::int64_t e) {
+      return value + delta[std::size_t(first + e)];
+    });
+  };
+  const std::int64_t weights = glm.w.elements();
+  return {glm.norm, glm.x.clone(), add(glm.w, 0), add(glm.gain, weights + glm.outputs()),
+          add(glm.bias, weights)};
+}
+
+std::vector<double> softmax_row(std::span<const double> o) {
+  const double most = *std::ranges::max_element(o);
+  std::vector<double> p;
+  for (const double value : o) p.push_back(std::exp(value - most));
+  const double sum = mean(p) * double(p.size());
+  for (double& value : p) value /= sum;
+  return p;
+}
+
+// exp(d) - 1 - d, for a small d by its series: the difference would be rounding.
+double exp_beyond_linear(double d) {
+  if (std::abs(d) > 0.1) return std::expm1(d) - d;
+  double series = 1;
+  for (int n = 12; n > 2; --n) series = 1 + d / n * series;
+  return d * d / 2 * series;
+}
+
+// The mean over cases of KL(softmax(before) || softmax(after)). With p = softmax(before), and d =
+// after - before less its mean under p, that is
+//     log sum(p exp(d)) = log(1 + sum(p (exp(d) - 1 - d)))
+double divergence(const Tensor& before, const Tensor& after) {
+  double total = 0;
+  for (std::int64_t c = 0; c < before.shape()[0]; ++c) {
+    const std::vector<double> p = softmax_row(row(before, c)),
+                              d = differences(row(after, c), row(before, c));
+    const double centre = mean_product(p, d) * double(p.size());
+    double sum = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) sum += p[i] * exp_beyond_linear(d[i] - centre);
+    total += std::log1p(sum);
+  }
+  return total / double(before.shape()[0]);
+}
+
+// delta^T F delta / 2
+double half_form(const Tensor& f, const std::vector<double>& delta) {
+  double sum = 0;
+  for (std::int64_t a = 0; a < std::ssize(delta); ++a) {
+    sum += delta[std::size_t(a)] * mean_product(row(f, a), delta) * double(delta.size());
+  }
+  return sum / 2;
+}
+
+// The root of the mean square of KL / (delta^T F delta / 2) - 1 over directions.
+double divergence_error(Backend& backend, const Glm& glm, double size, const Tensor& directions) {
+  const Jacobian j = jacobian(backend, glm);
+  const Tensor f = softmax_fisher(j);
+  double squares = 0;
+  for (std::int64_t i = 0; i < directions.shape()[0]; ++i) {
+    const std::span<const double> direction = row(directions, i);
+    std::vector<double> delta(direction.begin(), direction.end());
+    for (double& d : delta) d *= size;
+    const double kl = divergence(j.o, outputs(backend, moved_by(glm, delta)));
+    squares += std::pow(kl / half_form(f, delta) - 1, 2);
+  }
+  return std::sqrt(squares / double(directions.shape()[0]));
+}
+
+void add_divergences(const Options& options, const std::vector<Glm>& models, Result& result) {
+  constexpr std::int64_t kDirections = 10;
+  const Tensor directions =
+      normal({kDirections, kOutputs * (kInputs + 2)}, options.seed, "directions");
+  Table table{
+      "softmax outputs, parameters moved by a normal delta of this deviation: "
+      "KL / (delta^T F delta / 2) - 1, root mean square of 10",
+      {{"norm", "1e-4", "1e-5", "1e-6"}}};
+  for (const Glm& glm : models) {
+    std::vector<double> errors;
+    std::vector<std::string>& cells = table.rows.emplace_back(std::vector{glm.norm});
+    for (const double size : kMoveSizes) {
+      errors.push_back(divergence_error(options.backend, glm, size, directions));
+      cells.push_back(fmt::format("{:.3e}", errors.back()));
+    }
+    judge_divergences(glm.norm, errors, result);
+  }
+  result.tables.push_back(std::move(table));
+}
+
 }  // namespace
 
 Result fisher(const Options& options) {
@@ -175,6 +268,7 @@ Result fisher(const Options& options) {
   add_gains(options.backend, models, result);
   add_printed_gains(options.backend, models[2], result);
   add_steps(options, models, result);
+  add_divergences(options, models, result);
   return result;
 }
 

@@ -62,6 +62,12 @@ Tensors feeds_of(const Glm& glm) {
   return feeds;
 }
 
+Tensor outputs(Backend& backend, const Glm& glm) {
+  Graph g;
+  g.mark_output("o", add_glm(g, glm).o);
+  return std::move(run_graph(backend, g, feeds_of(glm), kDeclared).at("o"));
+}
+
 Jacobian jacobian(Backend& backend, const Glm& glm) {
   Graph g;
   const GlmValues v = add_glm(g, glm);

@@ -24,6 +24,7 @@ struct GlmValues {
 };
 GlmValues add_glm(Graph& g, const Glm& glm);
 Tensors feeds_of(const Glm& glm);
+Tensor outputs(Backend& backend, const Glm& glm);
 
 // Derivatives of every output of every case with respect to every parameter: W row by row, then
 // bias, then gain.

@@ -1,6 +1,8 @@
 // Whether norms see changes of weights and data (Ba, Kiros, Hinton 2016, table 1; RMSNorm, PN-V and
 // evaluation modes added): outputs y of summed inputs a = X W^T, with random gain and bias and eps
 // = 0, before and after. Running statistics are those of the batch before the change.
+// A norm whose gain can be the deviation of what it divides, and its bias the mean, can also be the
+// identity: gain = sigma and bias = mu restore a.
 // The paper's text calls all three norms invariant to re-scaled data; its table is right: the
 // output of weight norm is linear in X.
 #include <cmath>
@@ -43,6 +45,10 @@ struct Column {
   std::string norm;
   Value (*build)(Graph&, const Values&);
   std::string invariant;  // Y or N for each of changes()
+  // Gain and bias that undo the norm; of norms of rows, whose gain is not one number a row, those
+  // that undo BatchNorm.
+  ops::NormAffine (*restoring)(Graph&, const Values&);
+  bool restores = true;
 };
 
 Value batch_norm(Graph& g, const Values& v, bool training) {
@@ -65,6 +71,20 @@ Value weight_norm(Graph& g, const Values& v) {
   return ops::matmul(g, v.x, w, {.bias = v.affine.bias, .transpose_b = true});
 }
 
+ops::NormAffine by_moments(Graph& g, const Values& v) {
+  return {ops::sqrt(g, v.running.var), v.running.mean};
+}
+
+ops::NormAffine by_quadratic_mean(Graph& g, const Values& v) {
+  return {ops::sqrt(g, v.running.quadratic), g.constant(Tensor(g.type(v.running.mean)))};
+}
+
+// The lengths of the rows of W.
+ops::NormAffine by_lengths(Graph& g, const Values& v) {
+  return {ops::sqrt(g, ops::sum(g, ops::square(g, v.w), {1})),
+          g.constant(Tensor(g.type(v.running.mean)))};
+}
+
 enum {
   kBatchNormColumn,
   kWeightNormColumn,
@@ -76,18 +96,22 @@ enum {
   kPowerEvalColumn
 };
 const Column kColumns[] = {
-    {"BatchNorm", [](Graph& g, const Values& v) { return batch_norm(g, v, true); }, "YNYYYN"},
-    {"WeightNorm", weight_norm, "YNYNNN"},
+    {"BatchNorm", [](Graph& g, const Values& v) { return batch_norm(g, v, true); }, "YNYYYN",
+     by_moments},
+    {"WeightNorm", weight_norm, "YNYNNN", by_lengths},
     {"LayerNorm",
      [](Graph& g, const Values& v) { return ops::layer_norm(g, v.a, v.affine, {.eps = 0}); },
-     "YYNYNY"},
+     "YYNYNY", by_moments, false},
     {"RMSNorm",
      [](Graph& g, const Values& v) { return ops::rms_norm(g, v.a, v.affine, {.eps = 0}); },
-     "YNNYNY"},
-    {"PN-V", [](Graph& g, const Values& v) { return pn_v(g, v, true); }, "YNYYNN"},
-    {"BatchNorm eval", [](Graph& g, const Values& v) { return batch_norm(g, v, false); }, "NNNNNN"},
-    {"PN-V eval", [](Graph& g, const Values& v) { return pn_v(g, v, false); }, "NNNNNN"},
-    {"PowerNorm eval", power_norm, "NNNNNN"},
+     "YNNYNY", by_quadratic_mean, false},
+    {"PN-V", [](Graph& g, const Values& v) { return pn_v(g, v, true); }, "YNYYNN",
+     by_quadratic_mean},
+    {"BatchNorm eval", [](Graph& g, const Values& v) { return batch_norm(g, v, false); }, "NNNNNN",
+     by_moments},
+    {"PN-V eval", [](Graph& g, const Values& v) { return pn_v(g, v, false); }, "NNNNNN",
+     by_quadratic_mean},
+    {"PowerNorm eval", power_norm, "NNNNNN", by_quadratic_mean},
 };
 
 // t with row i multiplied by factors[i].
@@ -140,22 +164,45 @@ class Lab {
 
   Tensor output(const Column& column, const Data& data) const {
     Graph g;
+    Values v = values(g, data);
+    v.affine = {g.constant(gain_.clone()), g.constant(bias_.clone())};
+    g.mark_output("y", column.build(g, v));
+    return std::move(run(g, data).at("y"));
+  }
+
+  // By how much the norm with the gain and bias that undo it changes a, of the largest |a|.
+  double restoring_error(const Column& column) const {
+    Graph g;
+    Values v = values(g, before_);
+    v.affine = column.restoring(g, v);
+    g.mark_output("y", column.build(g, v));
+    g.mark_output("a", v.a);
+    const Tensors results = run(g, before_);
+    const std::span<const double> a = results.at("a").as<double>();
+    const std::vector<double> none(a.size(), 0);
+    return largest_difference(results.at("y").as<double>(), a) / largest_difference(a, none);
+  }
+
+ private:
+  // All but the affine part.
+  Values values(Graph& g, const Data& data) const {
     Values v{input(g, "x", data.x.shape()), input(g, "w", data.w.shape()), {}, {}, {}};
     v.a = ops::matmul(g, v.x, v.w, {.transpose_b = true});
-    v.affine = {g.constant(gain_.clone()), g.constant(bias_.clone())};
     const Value a = ops::matmul(g, g.constant(before_.x.clone()), g.constant(before_.w.clone()),
                                 {.transpose_b = true});
     v.running.mean = ops::mean(g, a, {0});
     v.running.quadratic = ops::mean(g, ops::square(g, a), {0});
     v.running.var = ops::mean(g, ops::square(g, ops::sub(g, a, v.running.mean)), {0});
-    g.mark_output("y", column.build(g, v));
+    return v;
+  }
+
+  Tensors run(Graph& g, const Data& data) const {
     Tensors feeds;
     feeds["x"] = data.x.clone();
     feeds["w"] = data.w.clone();
-    return std::move(run_graph(backend_, g, feeds, kDeclared).at("y"));
+    return run_graph(backend_, g, feeds, kDeclared);
   }
 
- private:
   Backend& backend_;
   Data before_;
   Tensor gain_, bias_;
@@ -216,6 +263,17 @@ void add_evaluation(const Lab& lab, Result& result) {
   }
 }
 
+void add_restoring(const Lab& lab, Result& result) {
+  Table table{"gain = sigma, bias = mu: the largest |y - a| / |a|; Y: it should be 0",
+              {{"norm", "restored", "error"}}};
+  for (const Column& column : kColumns) {
+    const double error = lab.restoring_error(column);
+    table.rows.push_back({column.norm, column.restores ? "Y" : "N", fmt::format("{:.1e}", error)});
+    judge_restoring(column.norm, column.restores, error, result);
+  }
+  result.tables.push_back(std::move(table));
+}
+
 }  // namespace
 
 Result invariance(const Options& options) {
@@ -224,6 +282,7 @@ Result invariance(const Options& options) {
   add_table(lab, changes(lab.before(), options.seed), result);
   add_signs(lab, result);
   add_evaluation(lab, result);
+  add_restoring(lab, result);
   return result;
 }
 

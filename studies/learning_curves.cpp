@@ -85,8 +85,11 @@ std::string data_of(const report::Run& run) {
   if (run.outcome != report::Outcome::kFinished || setting(run, "data.source") == "builtin") {
     return "";
   }
-  const std::string corpus = setting(run, "model.corpus");
-  return corpus.empty() ? run.data : corpus;
+  for (const char* key : {"model.corpus", "model.task"}) {
+    const std::string corpus = setting(run, key);
+    if (!corpus.empty() && corpus != "files") return corpus;
+  }
+  return run.data;
 }
 
 NormCurves& curves_of(std::vector<NormCurves>& all, const std::string& norm) {

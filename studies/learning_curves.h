@@ -27,8 +27,9 @@ struct NormCurves {
 // The task, the metric and the data that all curves have in common.
 struct CurvesTask {
   std::string name, metric;
-  // Of runs that were all trained on one set of real data to the end: the corpus of translations,
-  // else the source of training rows. Empty of others.
+  // Of runs that were all trained on one set of real data to the end: the corpus of translations
+  // and of text_classifier ("rt", however the seed splits it), else the source of training rows.
+  // Empty of others.
   std::string data = {};
 };
 

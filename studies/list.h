@@ -18,6 +18,7 @@ Result recurrent_dynamics(const Options& options);
 Result figure7(const Options& options);
 Result singular_values(const Options& options);
 Result batch_size(const Options& options);
+Result boundary_units(const Options& options);
 Result convergence(const Options& options);
 Result covariate_shift(const Options& options);
 Result landscape(const Options& options);

@@ -48,7 +48,10 @@ train::Job mini_job(std::unique_ptr<task::Task> task, std::string_view recipe, s
 
 train::Job vector_job(const Options& options, int i, const VectorRun& run) {
   return mini_job(std::make_unique<Residual>(), kVectorRecipe, options.seed + std::uint64_t(i),
-                  {{"model.norm", run.norm}, {"model.post", text(run.post)}},
+                  {{"model.norm", run.norm},
+                   {"model.post", text(run.post)},
+                   {"model.blocks", std::to_string(run.blocks)},
+                   {"model.width", std::to_string(run.width)}},
                   options.steps > 0 ? options.steps : run.steps);
 }
 

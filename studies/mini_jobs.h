@@ -16,11 +16,12 @@ namespace keel::study {
 train::Job mini_job(std::unique_ptr<task::Task> task, std::string_view recipe, std::uint64_t seed,
                     const task::OptionValues& settings, int steps = 0);
 
-// 12 blocks, 400 steps of Adam at 64 rows, drawn (RowOrder::kDrawn) from 4,000.
+// 400 steps of Adam at 64 rows, drawn (RowOrder::kDrawn) from 4,000.
 struct VectorRun {
   std::string norm;
   bool post = false;  // the norm after each sum
   int steps = 0;      // unless it is 0
+  int blocks = 12, width = 64;
 };
 // The i-th seed, counted from the first; options.steps, if given, replaces the number of steps.
 train::Job vector_job(const Options& options, int i, const VectorRun& run);

@@ -1,7 +1,6 @@
 #include "studies/mlp_network.h"
 
 #include "frontend/nn/layers.h"
-#include "src/ops/elementwise.h"
 #include "studies/mini_data.h"
 
 namespace keel::study {
@@ -19,9 +18,8 @@ task::Outputs MlpNetwork::build(nn::Net& net, const task::Inputs& in) const {
   const nn::Norm norm = nn::Norm::parse(options_.norm);
   Value h = in["x"];
   for (std::int64_t layer = 1; layer <= options_.layers; ++layer) {
-    const std::string name = fmt::format("fc{}", layer);
-    h = nn::linear(net, name, h, options_.hidden, {.bias = !norm.has_bias(), .norm = norm});
-    h = ops::relu(net.graph, h);
+    h = nn::linear_relu(net, fmt::format("fc{}", layer), h, options_.hidden,
+                        {norm, options_.placement});
   }
   const Value logits = nn::linear(net, "logits", h, options_.classes);
   return task::classification(net.graph, logits, in["label"]);

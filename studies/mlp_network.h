@@ -2,7 +2,7 @@
 // 6.6, on the mixture of mini_data.h.
 #pragma once
 
-#include "frontend/nn/norm.h"
+#include "frontend/nn/relu_layer.h"
 #include "frontend/task/classification.h"
 #include "frontend/task/task.h"
 
@@ -12,6 +12,7 @@ struct MlpOptions {
   std::int64_t train_rows = 6000, test_rows = 2000;
   std::int64_t features = 64, hidden = 128, layers = 2, classes = 10;
   std::string norm = "layernorm";
+  nn::NormPlacement placement = nn::NormPlacement::kBefore;
 
   static constexpr auto fields() {
     using T = MlpOptions;
@@ -21,13 +22,15 @@ struct MlpOptions {
                       option("hidden", &T::hidden, "units of a hidden layer", at_least(1)),
                       option("layers", &T::layers, "hidden layers", at_least(0)),
                       option("classes", &T::classes, "classes", at_least(1)),
-                      option("norm", &T::norm, "the norm of every hidden layer", norm_name())};
+                      option("norm", &T::norm, "the norm of every hidden layer", norm_name()),
+                      option("placement", &T::placement, "of that norm, beside the activation")};
   }
-  void validate() const { nn::Norm::parse(norm); }
+  void validate() const { nn::PlacedNorm{nn::Norm::parse(norm), placement}.validate(); }
 };
 
-// h = relu(norm(h W)) in the layers "fc1", "fc2", ...; logits = h W' + b'. A layer whose norm has
-// no bias has its own. Weights start as N(0, 1 / fan_in).
+// h = relu(norm(h W)), or norm(relu(h W + b)), in the layers "fc1", "fc2", ...; logits = h W' + b'.
+// A layer before whose ReLU no norm with a bias stands has its own. Weights start as
+// N(0, 1 / fan_in).
 class MlpNetwork final : public task::NetworkOf<MlpOptions> {
  public:
   using NetworkOf::NetworkOf;

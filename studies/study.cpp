@@ -116,6 +116,8 @@ std::span<const Study> studies() {
       {"convergence", "curves of a task with several norms, and how much faster each gets there",
        "Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3", convergence, false,
        kTakesTask, kTakesRuns},
+      {"boundary-units", "units of convolutions near the boundary of images beside inner ones",
+       "Ba, Kiros, Hinton 2016, section 6.7", boundary_units, false, kTakesTask},
       {"covariate-shift", "how a layer's gradient changes when those before it are updated",
        "Santurkar et al. 2018, definition 2.1", covariate_shift, false, kTakesTask},
       {"noisy-batchnorm", "noise after BatchNorm: unstable activations, and training all the same",

@@ -2,6 +2,12 @@
 // rows y whose mean(phi) is one constant for every y and whose |mean(z)| stays bounded for every
 // width. It is checked on random rows and on a normalized row that is as skew as is easily made:
 //     (2 r, -r, -r, 0, ...), r = sqrt(width / 6):   mean 0, variance 1, mean(y^3) = r
+// The paper takes k = 1/10 because of Chebyshev's inequality (eq. 7), P(|y| < 1/k) >= 1 - k^2: then
+// 1 - k y is negative, and turns the sign of y, for at most 1 % of the numbers. The inequality is
+// checked on the same rows and on the two that use it up:
+//     (1/k, -1/k, 0, ...), width 2 / k^2:   |y| >= 1/k for just k^2 of them
+//     (sqrt(n), -1 / sqrt(n), ...), width n + 1:   the largest y that there is. Its sign turns from
+//         n > 1/k^2 on, and with it k^2 / (1 + k^2) of the numbers at the most.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -126,6 +132,57 @@ void add_polynomials(const Rows& rows, std::uint64_t seed, Result& result) {
   result.tables.push_back(std::move(table));
 }
 
+// Signs are those of adanorm's output, with C = 1.
+SignNumbers count_signs(Backend& backend, double k, const Tensor& x) {
+  const Tensor y = pass(backend, norm_layer("layernorm_simple{eps=0}"), x, x).y;
+  const Tensor z = pass(backend, norm_layer(fmt::format("adanorm{{eps=0,k={}}}", k)), x, x).y;
+  SignNumbers numbers;
+  for (std::int64_t i = 0; i < x.shape()[0]; ++i) {
+    double beyond = 0, turned = 0;
+    const std::span<const double> ys = row(y, i), zs = row(z, i);
+    for (std::size_t h = 0; h < ys.size(); ++h) {
+      beyond += !(std::abs(ys[h]) * k < 1 - kRounding);
+      turned += !(ys[h] * zs[h] >= -kRounding * ys[h] * ys[h]);
+    }
+    take_largest(numbers.beyond, beyond / double(ys.size()));
+    take_largest(numbers.turned, turned / double(ys.size()));
+  }
+  return numbers;
+}
+
+// One row: these numbers, and `rest` in all other places.
+Tensor row_of(std::int64_t width, const std::vector<double>& first, double rest) {
+  return mapped(Tensor(DType::kF64, {1, width}), [&](double, std::int64_t i) {
+    return i < std::ssize(first) ? first[std::size_t(i)] : rest;
+  });
+}
+
+void add_turned_signs(Backend& backend, const Rows& rows, Result& result) {
+  Table table{"the largest share of a row: |y| >= 1 / k, and signs turned by 1 - k y",
+              {{"k", "k^2", "|y| >= 1/k", "pair", "turned", "spike of 1/k^2 + 1", "+ 2"}}};
+  for (const double k : kSignSlopes) {
+    SignNumbers all;
+    for (const Tensor& x : rows.x) {
+      const SignNumbers some = count_signs(backend, k, x);
+      take_largest(all.beyond, some.beyond);
+      take_largest(all.turned, some.turned);
+    }
+    const auto longest = std::int64_t(std::lround(1 / (k * k))) + 1;
+    const auto of_row = [&](std::int64_t width, const std::vector<double>& first) {
+      return count_signs(backend, k, row_of(width, first, 0));
+    };
+    all.pair = of_row(2 * (longest - 1), {1, -1}).beyond;
+    all.spike = of_row(longest, {1}).turned;
+    all.longer_spike = of_row(longest + 1, {1}).turned;
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    for (double value : {k, k * k, all.beyond, all.pair, all.turned, all.spike, all.longer_spike}) {
+      cells.push_back(fmt::format("{:.4g}", value));
+    }
+    judge_signs(k, all, result);
+  }
+  result.tables.push_back(std::move(table));
+}
+
 }  // namespace
 
 Result theorem2(const Options& options) {
@@ -134,6 +191,7 @@ Result theorem2(const Options& options) {
   add_adanorm(rows, result);
   add_examples(rows, result);
   add_polynomials(rows, options.seed, result);
+  add_turned_signs(options.backend, rows, result);
   return result;
 }
 

@@ -35,6 +35,9 @@ struct PrintedGainNumbers {
   double same_diagonal = 0, same_rest = 0, own_diagonal = 0;
 };
 void judge_printed_gains(const PrintedGainNumbers& of, Result& result);
+// The relative error of KL as delta^T F delta / 2, for a delta of each of these sizes.
+inline constexpr double kMoveSizes[] = {1e-4, 1e-5, 1e-6};
+void judge_divergences(const std::string& norm, std::span<const double> errors, Result& result);
 // A step of gradient descent from s W, for s of kStepScales.
 inline constexpr double kStepScales[] = {0.5, 1, 2, 4};
 // The angle that batchnorm is specified to turn by at scale 1; the size of the targets sets it.
@@ -57,6 +60,8 @@ void judge_flip(const std::string& norm, double error, Result& result);
 void judge_linear(double error, double factor, Result& result);
 void judge_evaluation(const std::string& norm, const std::string& training, double error,
                       Result& result);
+// The error of y = a where gain and bias undo the norm, or would for a norm of columns.
+void judge_restoring(const std::string& norm, bool restores, double error, Result& result);
 
 // lemma2: |dx|^2 s^2 / gain^2 of a feature as it is and as claimed, |dy|^2, and gain / s.
 struct FeatureGradient {
@@ -106,6 +111,13 @@ struct ScalingExamples {
 void judge_examples(const ScalingExamples& of, Result& result);
 inline constexpr int kPolynomials = 20;  // of each degree
 void judge_polynomials(int degree, int both, Result& result);
+inline constexpr double kSignSlopes[] = {0.05, 0.1, 0.2, 0.5};  // k
+// The largest share of a row whose |y| is at least 1 / k, and whose sign 1 - k y turns; the first
+// of a row of two spikes, the second of rows of one spike, as long as keeps its sign, and one more.
+struct SignNumbers {
+  double beyond = 0, turned = 0, pair = 0, spike = 0, longer_spike = 0;
+};
+void judge_signs(double k, const SignNumbers& of, Result& result);
 
 // theorem4 and theorem4-training.
 struct RecursionNumbers {
@@ -159,9 +171,10 @@ struct SpeedupNumbers {
 void judge_speedup(const SpeedupNumbers& of, Result& result);
 // convergence: the losses after the last update of two norms, of training and of validation, one a
 // seed. Claims of Xu et al. 2019, figures 1 to 3: layernorm has a lower training loss than
-// layernorm_simple and a higher loss of validation; detachnorm has both higher than
-// layernorm_simple; adanorm has a higher training loss than layernorm and a lower loss of
-// validation. They are judged over three seeds of what the figures show.
+// layernorm_simple and a higher loss of validation, because gain and bias over-fit (section 3.1);
+// detachnorm has both higher than layernorm_simple; adanorm has a higher training loss than
+// layernorm and a lower loss of validation. They are judged over three seeds of runs on real data,
+// of the source's tasks, or of translation for detachnorm; the claim names the data.
 struct LastLosses {
   std::string norm;
   SeedValues train, valid;
@@ -180,6 +193,19 @@ struct BestCosts {
   SeedValues layernorm, other;
 };
 void judge_best(const BestCosts& of, Result& result);
+
+// boundary-units: means over units of one layer, at the boundary of images and inside: the share of
+// cases for which a unit is on, the share of units that rarely are, their mean and variance.
+struct UnitStatistics {
+  double on = 0, rare = 0, mean = 0, variance = 0;
+};
+struct UnitParts {
+  UnitStatistics boundary, inner;
+};
+// One list of layers a seed. The claims are that boundary units are on less often, that more of
+// them rarely are, and that their variances are others; each is about the mean over layers.
+void judge_boundary(const std::string& who, std::span<const std::vector<UnitParts>> seeds,
+                    Result& result);
 
 // covariate-shift: medians over steps and layers, and the mean of the last losses.
 struct ShiftNumbers {
@@ -282,8 +308,24 @@ struct BatchLosses {
 };
 void judge_batch_losses(const BatchLosses& of, Result& result);
 
+// That batchnorm before the activation has a lower loss and a lower error than after it.
+struct PlacementNumbers {
+  SeedValues before_loss, after_loss, before_error, after_error;
+};
+void judge_placement(const PlacementNumbers& of, Result& result);
+
 // mini-layernorm: losses of all training rows.
 void judge_detached(const ValuesByNorm& losses, Result& result);
+// That layernorm_simple gains more by the derivative of the variance in the deepest network than in
+// the shallowest, and there more than by that of the mean.
+using LossesByDepth = std::map<int, ValuesByNorm>;
+void judge_deeper(const LossesByDepth& losses, Result& result);
+// Of the numbers that a trained network's norms take in: how many are beyond 1 / k, and above it,
+// where 1 - k xhat turns their sign. One entry a seed.
+struct TrainedSigns {
+  double numbers = 0, beyond = 0, turned = 0, largest = 0;  // largest: of xhat
+};
+void judge_trained_signs(int width, double k, std::span<const TrainedSigns> seeds, Result& result);
 
 // mini-powernorm: losses and accuracies of the test rows.
 inline constexpr int kSentenceSeeds = 3;  // of the source

@@ -55,6 +55,14 @@ void judge_printed_gains(const PrintedGainNumbers& of, Result& result) {
   result.above(who + "Cov of each case, diagonal", of.own_diagonal, kSeen);
 }
 
+// The error is a series in delta. Its second term is below a tenth of its first for the middle
+// delta, which moves the power by log10(1.1) = 0.04.
+void judge_divergences(const std::string& norm, std::span<const double> errors, Result& result) {
+  result.near(norm + ": KL / (delta^T F delta / 2) - 1, of which power of delta",
+              std::log10(errors[1] / errors[2]), 1, 0.05);
+  result.at_most(norm + ": that error for the smallest delta", errors[2], 1e-2);
+}
+
 void judge_steps(const std::string& norm, std::span<const StepNumbers> steps, Result& result) {
   const StepNumbers& one = steps[1];
   double turned = 0, slope = 0, row_cosine = 0, whole = 0;
@@ -109,6 +117,14 @@ void judge_evaluation(const std::string& norm, const std::string& training, doub
                       Result& result) {
   result.at_most(fmt::format("{}, by the batch's statistics: less {}", norm, training), error,
                  kRounding);
+}
+
+void judge_restoring(const std::string& norm, bool restores, double error, Result& result) {
+  if (restores) {
+    result.at_most(norm + ": gain = sigma and bias = mu restore a", error, kRounding);
+  } else {
+    result.above(norm + ": no gain and bias of a feature restore a", error, kChange);
+  }
 }
 
 double FeatureGradient::error() const { return std::abs(squared - claimed) / size; }
@@ -182,6 +198,18 @@ void judge_examples(const ScalingExamples& of, Result& result) {
 void judge_polynomials(int degree, int both, Result& result) {
   result.near(fmt::format("random polynomials of degree {}: how many are both", degree), both,
               degree <= 1 ? kPolynomials : 0, 0);
+}
+
+void judge_signs(double k, const SignNumbers& of, Result& result) {
+  const double square = k * k;
+  const std::string who = fmt::format("k = {}: ", k);
+  result.at_most(who + "the largest share of a row with |y| >= 1 / k", of.beyond, square);
+  result.near(who + "that share of a row of two spikes", of.pair, square, kRounding);
+  result.at_most(who + "the largest share of a row whose sign is turned", of.turned,
+                 square / (1 + square));
+  result.near(who + "that share of one spike in 1 / k^2 + 1 numbers", of.spike, 0, 0);
+  result.near(who + "that share of one spike in 1 / k^2 + 2 numbers", of.longer_spike,
+              square / (1 + 2 * square), kRounding);
 }
 
 void judge_recursion(const std::string& who, const RecursionNumbers& of, Result& result) {

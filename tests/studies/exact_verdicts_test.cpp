@@ -127,6 +127,15 @@ void add_invariance_cases(std::vector<VerdictCase>& cases) {
       {{"a, by the batch's statistics: less b", [](double& e) { e = kOut; }}}));
 }
 
+void add_restoring_cases(std::vector<VerdictCase>& cases) {
+  for (const bool restores : {true, false}) {
+    cases.push_back(verdict_case<double>(
+        "invariance", restores ? kIn : 0.055,
+        [restores](double e, Result& r) { judge_restoring("a", restores, e, r); },
+        {{"restore a", [restores](double& e) { e = restores ? kOut : 0.045; }}}));
+  }
+}
+
 using Features = std::vector<FeatureGradient>;
 
 void add_lemma2_cases(std::vector<VerdictCase>& cases) {
@@ -212,6 +221,32 @@ void add_theorem2_cases(std::vector<VerdictCase>& cases) {
   }
 }
 
+// k = 0.5: of rows of 5 numbers one spike turns none, of 6 one.
+void add_sign_cases(std::vector<VerdictCase>& cases) {
+  using N = SignNumbers;
+  cases.push_back(verdict_case<N>(
+      "theorem2", {0.25, 0.2, 0.25 + kIn, 0, 1.0 / 6 - kIn},
+      [](const N& n, Result& r) { judge_signs(0.5, n, r); },
+      {{"the largest share of a row with |y| >= 1 / k", [](N& n) { n.beyond = 0.2501; }},
+       {"that share of a row of two spikes", [](N& n) { n.pair = 0.25 - kOut; }},
+       {"whose sign is turned", [](N& n) { n.turned = 0.2001; }},
+       {"one spike in 1 / k^2 + 1", [](N& n) { n.spike = 0.2; }},
+       {"one spike in 1 / k^2 + 2", [](N& n) { n.longer_spike = 0; }}}));
+}
+
+// An error in proportion to delta; in proportion to its square; and one that is too large.
+void add_divergence_cases(std::vector<VerdictCase>& cases) {
+  using Errors = std::vector<double>;
+  cases.push_back(
+      verdict_case<Errors>("fisher", {0.5, 0.1, 0.0099},
+                           [](const Errors& e, Result& r) { judge_divergences("a", e, r); },
+                           {{"of which power of delta", [](Errors& e) { e[1] = 0.115; }},
+                            {"of which power of delta", [](Errors& e) { e[1] = 0.085; }},
+                            {"for the smallest delta", [](Errors& e) {
+                               e = {0.5, 0.102, 0.0101};
+                             }}}));
+}
+
 void add_theorem4_cases(std::vector<VerdictCase>& cases) {
   using N = RecursionNumbers;
   cases.push_back(verdict_case<N>("theorem4", {kIn, 1, 1 + kIn, 1 + kIn},
@@ -284,9 +319,12 @@ std::vector<VerdictCase> exact_verdict_cases() {
                        {"Cov of each case, diagonal", [](P& p) { p.own_diagonal = kSeenOut; }}}));
   add_step_cases(cases);
   add_invariance_cases(cases);
+  add_restoring_cases(cases);
   add_lemma2_cases(cases);
   add_theorem1_cases(cases);
   add_theorem2_cases(cases);
+  add_sign_cases(cases);
+  add_divergence_cases(cases);
   add_theorem4_cases(cases);
   for (const BlindTo blind_to : {BlindTo::kNone, BlindTo::kColumn, BlindTo::kMatrix}) {
     cases.push_back(length_case(blind_to));

@@ -98,6 +98,31 @@ TEST_CASE("learning curves: the data are those of runs that have ended, on real 
   CHECK(data_of({one, two}).empty());
 }
 
+// RT is split by a seed, which is part of what a run says of its rows.
+TEST_CASE("learning curves: runs of text_classifier name their task, however its rows are split") {
+  const auto backend = make_backend(default_backend());
+  const test::TempDir temp;
+  std::string negative, positive;
+  for (int i = 0; i < 40; ++i) {
+    negative += fmt::format("bad film number {}\n", i);
+    positive += fmt::format("good film number {}\n", i);
+  }
+  test::write_bytes(temp / "rt-polarity.neg", negative);
+  test::write_bytes(temp / "rt-polarity.pos", positive);
+  Options options{*backend};
+  for (const int seed : {1, 2}) {
+    const std::filesystem::path folder = temp / fmt::format("run{}", seed);
+    test::train_in(folder, test::small_job({"data.source=" + temp.path().string(), "model.task=rt",
+                                            fmt::format("data.seed={}", seed),
+                                            fmt::format("train.seed={}", seed), "train.max_steps=2",
+                                            "train.eval_every=1u", "train.log_every=1"},
+                                           "text_classifier"));
+    options.runs.push_back(test::step_file(folder, 2).string());
+  }
+  std::vector<NormCurves> all;
+  CHECK(curves_of_runs(options, all).data == "rt");
+}
+
 // Without label smoothing both losses are the same: of all three batches of each update.
 TEST_CASE("study: convergence adds up the losses of an update's batches") {
   const auto backend = make_backend("reference");

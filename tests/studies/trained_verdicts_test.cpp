@@ -31,6 +31,33 @@ VerdictCase batch_case() {
        {"batch 4: |loss(layernorm) - loss(none)|", [](N& n) { n.small_none[1] = 1.11; }}});
 }
 
+VerdictCase placement_case() {
+  using N = PlacementNumbers;
+  return verdict_case<N>("mini-batchsize",
+                         {{0.5, 0.5, 0.5}, {0.6, 0.61, 0.59}, {10, 11, 12}, {11, 12, 13.5}},
+                         judge_placement,
+                         {{"loss(batchnorm after", [](N& n) { n.after_loss[1] = 0.45; }},
+                          {"of the test error", [](N& n) { n.after_error[1] = 10; }}});
+}
+
+// Two layers, of which the second has no difference.
+VerdictCase boundary_case() {
+  using N = std::vector<std::vector<UnitParts>>;
+  const UnitStatistics inner{0.4, 0.1, 1, 2}, boundary{0.2, 0.5, 0.1, 0.2};
+  const std::vector<UnitParts> seed{{boundary, inner}, {inner, inner}};
+  const auto each = [](const auto& change) {
+    return [change](N& n) {
+      for (std::vector<UnitParts>& layers : n) change(layers[1].boundary);
+    };
+  };
+  return verdict_case<N>(
+      "boundary-units", {seed, seed, seed},
+      [](const N& n, Result& r) { judge_boundary("a", n, r); },
+      {{"inner units are on", each([](UnitStatistics& b) { b.on = 0.6; })},
+       {"rarely on", each([](UnitStatistics& b) { b.rare = -0.3; })},
+       {"log10 of the variance", each([](UnitStatistics& b) { b.variance = 20; })}});
+}
+
 VerdictCase detached_case() {
   using N = ValuesByNorm;
   std::vector<Spoil<N>> spoils{
@@ -54,6 +81,41 @@ VerdictCase detached_case() {
                           {"detachnorm", {0.66, 0.71}},
                           {"detachvariance", {0.66, 0.71}}},
                          judge_detached, spoils);
+}
+
+// Of 12 blocks detachvariance loses 0.3, of 2 blocks 0.1.
+VerdictCase deeper_case() {
+  using N = LossesByDepth;
+  const SeedValues simple{0.5, 0.51, 0.49};
+  return verdict_case<N>("mini-layernorm",
+                         {{2,
+                           {{"layernorm_simple", {0.8, 0.8, 0.8}},
+                            {"detachmean", {0.8, 0.8, 0.8}},
+                            {"detachvariance", {0.9, 0.91, 0.89}}}},
+                          {12,
+                           {{"layernorm_simple", simple},
+                            {"detachmean", simple},
+                            {"detachvariance", {0.8, 0.8, 0.8}}}}},
+                         judge_deeper,
+                         {{"12 blocks less 2",
+                           [](N& n) {
+                             n[2]["detachvariance"] = {1.1, 1.1, 1.1};
+                           }},
+                          {"12 blocks less 2",
+                           [](N& n) {
+                             n[2]["layernorm_simple"] = {0.6, 0.6, 0.4};
+                           }},
+                          {"loss(detachmean), 12 blocks", [](N& n) {
+                             n[12]["detachmean"] = {0.79, 0.81, 0.8};
+                           }}});
+}
+
+VerdictCase trained_signs_case() {
+  using N = std::vector<TrainedSigns>;
+  return verdict_case<N>("mini-layernorm", {{1000, 0, 0}, {1000, 9.9, 9.8}},
+                         [](const N& n, Result& r) { judge_trained_signs(128, 0.1, n, r); },
+                         {{"|xhat| >= 1 / k", [](N& n) { n[0].beyond = 10.1; }},
+                          {"signs that AdaNorm turns", [](N& n) { n[0].turned = 9.95; }}});
 }
 
 SentenceNumbers good_sentences() {
@@ -233,23 +295,38 @@ TEST_CASE("studies: what is not judged is measured the way that it says") {
   }
 }
 
-// Detached statistics are worse by both losses; of other norms the source says nothing.
-TEST_CASE("studies: curves are judged of runs on the data that a figure shows") {
-  const auto judged = [](const std::string& data, const std::string& a, const std::string& b,
-                         std::size_t seeds = 3) {
+// Detached statistics are worse by both losses, in a translation; of other norms the source says
+// nothing.
+TEST_CASE("studies: curves are judged of finished runs on real data, which the claim names") {
+  const auto judge = [](const std::string& task, const std::string& data, const std::string& a,
+                        const std::string& b, std::size_t seeds = 3) {
     const LastLosses high{a, SeedValues(seeds, 3), SeedValues(seeds, 3)},
         low{b, SeedValues(seeds, 2), SeedValues(seeds, 2)};
     Result result;
-    judge_curves({"translation", data, low, high}, result);
-    return std::pair(result.checks.size(), std::ranges::count_if(result.checks, &Check::judged));
+    judge_curves({task, data, low, high}, result);
+    return result.checks;
   };
-  CHECK(judged("iwslt14", "detachnorm", "layernorm_simple") == std::pair(std::size_t{2}, 2L));
-  CHECK(judged("iwslt14", "detachnorm", "layernorm_simple", 2) == std::pair(std::size_t{2}, 0L));
-  CHECK(judged("multi30k", "detachnorm", "layernorm_simple") == std::pair(std::size_t{2}, 0L));
-  CHECK(judged("", "adanorm{k=0.1}", "layernorm") == std::pair(std::size_t{2}, 0L));
-  CHECK(judged("iwslt14", "layernorm", "layernorm_simple") == std::pair(std::size_t{2}, 0L));
-  CHECK(judged("DIR/enwik8", "layernorm", "layernorm_simple") == std::pair(std::size_t{2}, 2L));
-  CHECK(judged("iwslt14", "powernorm", "layernorm") == std::pair(std::size_t{0}, 0L));
+  const auto judged = [&](const auto&... of) {
+    const std::vector<Check> checks = judge(of...);
+    return std::pair(checks.size(), std::ranges::count_if(checks, &Check::judged));
+  };
+  using Counts = std::pair<std::size_t, std::ptrdiff_t>;
+  const std::string mt = "translation", simple = "layernorm_simple";
+  CHECK(judged(mt, "iwslt14", "detachnorm", simple) == Counts(2, 2));
+  CHECK(judged(mt, "iwslt14", "detachnorm", simple, std::size_t{2}) == Counts(2, 0));
+  CHECK(judged(mt, "multi30k", "detachnorm", simple) == Counts(2, 2));
+  CHECK(judged("text_classifier", "rt", "detachnorm", simple) == Counts(2, 0));
+  CHECK(judged(mt, "", "adanorm{k=0.1}", "layernorm") == Counts(2, 0));
+  CHECK(judged("dependency_parser", "DIR/en_ewt", "adanorm{k=0.1}", "layernorm") == Counts(2, 2));
+  CHECK(judged("char_lm", "DIR/enwik8", "layernorm", simple) == Counts(2, 2));
+  CHECK(judged("text_classifier", "sst5", "layernorm", simple) == Counts(2, 2));
+  CHECK(judged("mnist_mlp", "digits", "layernorm", simple) == Counts(2, 0));
+  CHECK(judged(mt, "iwslt14", "powernorm", "layernorm") == Counts(0, 0));
+  CHECK(judge("char_lm", "DIR/enwik8", "layernorm", simple)[0].claim ==
+        "char_lm on DIR/enwik8: last train loss of layernorm_simple - layernorm's");
+  CHECK(judge("text_classifier", "rt", "layernorm", simple)[1].claim ==
+        "text_classifier on rt, where the figure has IWSLT15 and enwik8: last valid loss of "
+        "layernorm - layernorm_simple's");
 }
 
 TEST_CASE("studies: means of fewer seeds than the source has are not judged") {
@@ -301,10 +378,10 @@ TEST_CASE("studies: a speedup by hand") {
 }  // namespace
 
 std::vector<VerdictCase> trained_verdict_cases() {
-  std::vector<VerdictCase> cases{batch_case(),          detached_case(), sentence_case(),
-                                 shift_case(),          noise_case(),    landscape_case(),
-                                 task_landscape_case(), speedup_case(),  best_case(),
-                                 curve_case(),          transfer_case()};
+  std::vector<VerdictCase> cases{
+      batch_case(),          detached_case(), sentence_case(), deeper_case(), trained_signs_case(),
+      placement_case(),      boundary_case(), shift_case(),    noise_case(),  landscape_case(),
+      task_landscape_case(), speedup_case(),  best_case(),     curve_case(),  transfer_case()};
   cases.push_back(verdict_case<SeedValues>(
       "transfer", {0.1, 0.1, 0.1},
       [](const SeedValues& gains, Result& r) { judge_topics("none", gains, r); },
