@@ -49,7 +49,7 @@ TEST_CASE("study: a site is chosen by its name") {
       run_keel(small_study("statistics", {"--norm", "batchnorm", "--site", "fc2/norm", "--json"})));
   CHECK(json.at("tables").at(0).at("rows").at(0).at("site") == "fc2/norm");
   check_refusal(run_keel(small_study("statistics", {"--site", "fc3/norm"})), 2,
-                "--site: 'fc3/norm' is unknown; nearest: 'fc");
+                "site: 'fc3/norm' is unknown; nearest: 'fc");
 }
 
 TEST_CASE("study: of a norm that ran with several options the first are judged") {
@@ -85,7 +85,7 @@ TEST_CASE("study: options of a task are refused where there is none") {
   check_refusal(run_keel({"study", "noisy-batchnorm", "--norm", "none"}), 2,
                 "[noisy-batchnorm] --norm: it compares");
   check_refusal(run_keel({"study", "statistics", "--norm", "layernorm"}), 2,
-                "[statistics] --norm: expected batchnorm, pn_v or powernorm, got layernorm");
+                "statistics: expected model.norm = batchnorm, pn_v or powernorm, got 'layernorm'");
 }
 
 }  // namespace
