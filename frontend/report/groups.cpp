@@ -11,7 +11,9 @@ namespace {
 
 const std::string kTrainSeed = "train.seed", kDataSeed = "data.seed", kNorm = "model.norm";
 
+// An observer decides no result either.
 Settings without_seeds(Settings settings) {
+  settings.erase("train.observe");
   settings.erase(kTrainSeed);
   settings.erase(kDataSeed);
   return settings;

@@ -62,6 +62,7 @@ struct TrainOptions {
   std::int64_t log_every = 50;    // updates
   OnNonFinite on_nonfinite = OnNonFinite::kStop;
   std::int64_t nonfinite_limit = 10;  // updates left out in a row, or rollbacks
+  std::string observe = {};           // the run's observers; empty: none
 
   // The fields of the updates, of their shards, and of the run around them.
   static constexpr auto update_fields() {
@@ -162,7 +163,11 @@ struct TrainOptions {
                "what happens when a loss or gradient is not finite"),
         option("nonfinite_limit", &T::nonfinite_limit,
                "updates left out in a row, or times gone back, until the run stops after all",
-               at_least(1))};
+               at_least(1)),
+        option("observe", &T::observe,
+               "what is written into observations/ on the way, as KIND{key=value,...};KIND, see "
+               "keel list observers; empty: nothing",
+               described("observers, as KIND{key=value,...};KIND"))};
   }
   static constexpr auto fields() {
     return std::tuple_cat(update_fields(), shard_fields(), run_fields());

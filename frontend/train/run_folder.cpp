@@ -35,8 +35,8 @@ fs::path earlier_events(const RunFolder& folder) { return folder.path / "events"
 
 // What a run leaves besides checkpoints.
 std::vector<fs::path> files_of(const RunFolder& folder) {
-  std::vector<fs::path> files{folder.config(), folder.metrics(), folder.result(), folder.average(),
-                              earlier_events(folder)};
+  std::vector<fs::path> files{folder.config(),  folder.metrics(),      folder.result(),
+                              folder.average(), folder.observations(), earlier_events(folder)};
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder.path, error)) {
     if (is_event_file(entry.path())) files.push_back(entry.path());
@@ -90,7 +90,8 @@ bool is_file_of_run(const fs::path& file) {
   if (parent == above.checkpoints() && is_there(above.config())) {
     return file.extension() == ".safetensors";
   }
-  if (parent == earlier_events(above) && is_there(above.config())) return true;
+  const bool is_in_folder = parent == earlier_events(above) || parent == above.observations();
+  if (is_in_folder && is_there(above.config())) return true;
   if (!is_there(own.config()) || !is_there(own.metrics())) return false;
   std::vector<fs::path> files = files_of(own);
   files.push_back(parent / "lock");

@@ -20,6 +20,11 @@ struct RunFolder {
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
   std::filesystem::path result() const { return path / "result.json"; }
   std::filesystem::path average() const { return path / "average.safetensors"; }
+  // The folder that observers write to, and the file of the observer with this name.
+  std::filesystem::path observations() const { return path / "observations"; }
+  std::filesystem::path observation(const std::string& name) const {
+    return observations() / (name + ".jsonl");
+  }
   // The plot of a metric.
   std::filesystem::path plot(const std::string& metric) const { return path / (metric + ".svg"); }
 };
@@ -32,7 +37,7 @@ std::unique_ptr<io::FolderLock> lock_run(const RunFolder& folder);
 void expect_no_run(const RunFolder& folder);
 
 // Whether this is a file that a run keeps: a checkpoint, or its config, metrics, events, result,
-// average or lock.
+// average, observations or lock.
 bool is_file_of_run(const std::filesystem::path& file);
 
 // Throws Error{kBadInput} when a checkpoint in the folder is of another model than the folder's

@@ -19,7 +19,8 @@ task::StreamOptions training_options(const TrainOptions& options) {
 }  // namespace
 
 Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
-    : job_(job),
+    : backend_(backend),
+      job_(job),
       ranks_(options.ranks ? *options.ranks : one_),
       folder_{options.folder},
       lock_(options.resume && writes() ? lock_run(folder_) : nullptr),
@@ -30,7 +31,8 @@ Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
       evaluator_(backend, variables_, job, &steps_->arena()),
       progress_(options.quiet || !writes()),
       watched_(steps_->watches(), [this](const std::string& text) { warn(text); }),
-      store_(folder_.checkpoints(), [this](const std::string& message) { warn(message); }) {
+      store_(folder_.checkpoints(), [this](const std::string& message) { warn(message); }),
+      observations_(ranks_.rank() == 0 ? options.observers : std::vector<Observer*>{}) {
   evaluator_.tell(
       [this](std::int64_t done, std::int64_t of) { progress_.evaluation(place_text(), done, of); });
   evaluator_.share(ranks_);
@@ -51,6 +53,7 @@ void Trainer::open_log(const RunOptions& options) {
   const std::string recipe = job_.config().to_toml(options.facts);
   io::write_file_atomically(folder_.config(), recipe);
   log_->settings(read_settings(recipe, folder_.config()));
+  observations_.open(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
   remove_result(folder_);  // it goes on from here
 }
 
@@ -129,10 +132,19 @@ void Trainer::interrupt(const Interrupted& by, std::string undone) {
 void Trainer::run_step() {
   take_results(steps_->due());
   const StepPlace place{state_.step, state_.epoch, state_.batch};
+  const ObservedUpdate update = observed(place);
+  const bool is_looked_at = observations_.choose(update);
+  if (is_looked_at) take_all_results();  // an update that diverged is found before the next is seen
+  observations_.before(update);
   steps_->start(place);
   ++state_.step;
   state_.batch += steps_->micro_batches(place);
-  take_results(0);
+  take_results(is_looked_at ? std::numeric_limits<std::int64_t>::max() : 0);
+}
+
+ObservedUpdate Trainer::observed(const StepPlace& place) {
+  return {backend_,        variables_,        job_,  *train_rows_,
+          steps_->arena(), steps_->carries(), place, steps_->total_steps()};
 }
 
 void Trainer::take_results(std::int64_t waits) {
@@ -146,6 +158,9 @@ void Trainer::take_results(std::int64_t waits) {
     state_.epoch_loss += result->loss * result->items;
     state_.epoch_items += result->items;
     items_ += result->items;
+    if (observations_.look_at(result->place)) {
+      observations_.after(observed(result->place), *result);
+    }
     watched_.take(result->place.step + 1, result->watched);
     show_progress(*result);
   }

@@ -9,6 +9,7 @@
 #include "frontend/train/checkpoint_store.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/job.h"
+#include "frontend/train/observations.h"
 #include "frontend/train/progress.h"
 #include "frontend/train/run_log.h"
 #include "frontend/train/run_state.h"
@@ -37,12 +38,15 @@ struct Summary {
 };
 
 struct RunOptions {
-  std::filesystem::path folder;  // where config, metrics, checkpoints and plots go
+  // Where config, metrics, checkpoints and plots go. Empty: the run is in memory alone, and nothing
+  // is measured at its end; its job has train.on_nonfinite = stop.
+  std::filesystem::path folder = {};
   bool resume = false;
   bool quiet = false;
-  task::OptionValues facts;       // for the table [run] of config.toml: versions, hardware
+  task::OptionValues facts = {};  // for the table [run] of config.toml: versions, hardware
   Communicator* ranks = nullptr;  // the processes that train together; null: this one alone
   Reduction reduction = Reduction::kFixed;
+  std::vector<Observer*> observers = {};  // of rank 0; they outlive the trainer
 };
 
 class Trainer {
@@ -63,9 +67,15 @@ class Trainer {
   // checkpoints stay. result.json says how the run ended, unless a signal ended it.
   Summary run();
 
+  // The number of updates of the whole run, unless it stops early.
+  std::int64_t total_steps() const { return steps_->total_steps(); }
+  // The present parameters and states.
+  Variables& variables() { return variables_; }
+
  private:
   // Whether this is the rank that writes the run's files and shows its progress.
-  bool writes() const { return ranks_.rank() == 0 && !has_finished_; }
+  bool writes() const { return has_folder() && ranks_.rank() == 0 && !has_finished_; }
+  bool has_folder() const { return !folder_.path.empty(); }
   void open_log(const RunOptions& options);
   void warn(const std::string& text);
   void start();
@@ -75,6 +85,7 @@ class Trainer {
   void expect_same_state(const io::TensorFile& content);
   void train();
   void run_step();
+  ObservedUpdate observed(const StepPlace& place);
   // Does what is due at the end of an epoch or of an update, once the state has reached it.
   void finish_step();
   // The measurements that are due now.
@@ -134,6 +145,7 @@ class Trainer {
   bool is_stale() const;  // no better evaluation for `patience` evaluations
   bool is_slow() const;   // the learning rate has fallen to stop_min_lr
 
+  Backend& backend_;
   const Job& job_;
   OneRank one_;
   Communicator& ranks_;
@@ -148,6 +160,7 @@ class Trainer {
   WatchReport watched_;
   CheckpointStore store_;
   std::unique_ptr<RunLog> log_;
+  Observations observations_;
   RunState state_;  // after all steps that were started; epoch_loss: of the results taken in
   std::int64_t saved_step_ = -1, compared_step_ = -1;
   Summary summary_;

@@ -118,11 +118,13 @@ std::vector<std::int64_t> Trainer::kept() const {
 
 void Trainer::save() {
   take_all_results();  // a step that diverged is found before anything is kept of it
+  saved_step_ = state_.step;
+  if (!has_folder()) return;
   log_->sync();
+  observations_.sync();
   const io::TensorFile content = checkpoint();
   expect_same_state(content);
   store(content, state_.best_step == state_.step);
-  saved_step_ = state_.step;
 }
 
 void Trainer::store(const io::TensorFile& content, bool is_best) {

@@ -69,7 +69,7 @@ Summary Trainer::summarize() {
   summary_.items_per_second = items_per_second();
   summary_.stopped_because = why_early();
   log_->plot(plot_subject(job_, *train_rows_, *valid_rows_), job_.task().metrics());
-  if (summary_.signal != 0) return summary_;
+  if (summary_.signal != 0 || !has_folder()) return summary_;
   check(state_.left_out == 0 || state_.left_out < state_.step, ErrorKind::kDiverged,
         "all {} updates were left out: the weights are the first ones", state_.step);
   if (!summary_.stopped_because.empty()) {
