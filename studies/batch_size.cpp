@@ -1,6 +1,8 @@
 // Updates of one size, gathered from ever smaller batches. Norms over the batch then take their
 // statistics from fewer rows; norms of a row do not change (Shen et al. 2020, figure 5). The
 // networks are trained here, or have been by `keel train` with train.batch and train.accumulate.
+// What counts is the score of the test set, of the average of the last checkpoints where the recipe
+// has one.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -9,10 +11,9 @@
 #include <set>
 
 #include "frontend/report/spread.h"
-#include "frontend/train/step_runner.h"
+#include "studies/batch_size_scores.h"
 #include "studies/list.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
 
@@ -21,16 +22,6 @@ namespace {
 
 constexpr int kBatchSizeSteps = 200, kBatchSizeSeeds = 1;
 constexpr std::int64_t kParts[] = {8, 4, 2, 1};  // micro-batches of an update
-
-// Trainings of one norm with statistics of one size.
-struct BatchSizeRun {
-  std::string norm;
-  std::int64_t batch = 0;                 // rows or tokens of a statistic
-  std::vector<std::int64_t> seeds{};      // of the values below
-  std::vector<double> valid{}, metric{};  // the loss of the validation set, the last metric
-  std::string metric_name{};
-  bool higher_is_better = false;  // of the metric
-};
 
 // Their program scales the rows in front of its norms over the batch; PowerNorm scales its own.
 task::OptionValues source_settings(const std::string& task) {
@@ -42,40 +33,6 @@ task::OptionValues source_settings(const std::string& task) {
   return settings;
 }
 
-// All updates, with gradients gathered from job.train().accumulate batches each.
-void train_gathered(train::StepRunner& steps, std::int64_t updates) {
-  steps.initialize();
-  train::StepPlace place;
-  for (std::int64_t of_epoch = 0; place.step < updates; ++place.step) {
-    steps.start(place);
-    steps.next(true);
-    place.batch += steps.micro_batches(place);
-    if (++of_epoch < steps.steps(std::uint32_t(place.epoch))) continue;
-    ++place.epoch;
-    place.batch = of_epoch = 0;
-  }
-}
-
-train::Evaluation evaluate_gathered(Backend& backend, const train::Job& job) {
-  const auto stream =
-      job.splits().stream(task::Split::kTrain,
-                          {.batch = job.train().batch, .shuffle = std::uint64_t(job.train().seed)});
-  Variables variables(backend, std::uint64_t(job.train().seed));
-  train::StepRunner steps(backend, variables, job, *stream);
-  train_gathered(steps, job.train().max_steps);
-  const auto valid = job.splits().stream(task::Split::kValid, train::evaluation_options(job));
-  return train::Evaluator(backend, variables, job).run(*valid);
-}
-
-void add_score(const train::Evaluation& valid, std::int64_t seed, BatchSizeRun& run) {
-  const train::Measured& last = valid.metrics.back();
-  run.seeds.push_back(seed);
-  run.valid.push_back(valid.loss);
-  run.metric.push_back(last.value);
-  run.metric_name = last.info.name;
-  run.higher_is_better = last.info.higher_is_better;
-}
-
 BatchSizeRun run_with(const Options& options, const ZooRun& run, std::int64_t parts) {
   BatchSizeRun found{.norm = run.norm};
   for (int i = 0; i < seeds_of(options, kBatchSizeSeeds); ++i) {
@@ -84,13 +41,10 @@ BatchSizeRun run_with(const Options& options, const ZooRun& run, std::int64_t pa
     check(whole >= parts, ErrorKind::kUsage,
           "[batch-size] train.batch: expected at least {}, got {}", parts, whole);
     found.batch = whole / parts;
-    // As many epochs as the updates take, whatever the recipe says.
     const train::Job job = std::move(whole_batches)
                                .with({{"train.batch", std::to_string(found.batch)},
-                                      {"train.accumulate", std::to_string(parts)},
-                                      {"train.epochs", "1000000"}});
-    const train::Evaluation valid = evaluate_gathered(options.backend, job);
-    add_score(valid, job.train().seed, found);
+                                      {"train.accumulate", std::to_string(parts)}});
+    add_trained_score(options.backend, job, found);
   }
   return found;
 }
@@ -101,20 +55,20 @@ std::vector<BatchSizeRun> trained_runs(const Options& options, const std::string
   for (const std::string& norm : norms) {
     for (const std::int64_t parts : kParts) {
       runs.push_back(
-          run_with(options, {task, norm, kBatchSizeSteps, source_settings(task)}, parts));
+          run_with(options, {task, norm, kBatchSizeSteps, source_settings(task), true}, parts));
     }
   }
   return runs;
 }
 
 Table batch_size_table(const std::vector<BatchSizeRun>& runs) {
-  Table table{"validation set, the median over seeds",
-              {{"variant", "m", runs.front().metric_name, "valid loss", "seeds"}}};
+  Table table{"test set, the median over seeds",
+              {{"variant", "m", runs.front().metric_name, "test loss", "seeds", "weights"}}};
   for (const BatchSizeRun& run : runs) {
     table.rows.push_back({run.norm, fmt::format("{}", run.batch),
                           fmt::format("{:.4g}", report::median_of(run.metric)),
-                          fmt::format("{:.4f}", report::median_of(run.valid)),
-                          fmt::format("{}", run.seeds.size())});
+                          fmt::format("{:.4f}", report::median_of(run.loss)),
+                          fmt::format("{}", run.seeds.size()), run.weights});
   }
   return table;
 }
@@ -122,7 +76,7 @@ Table batch_size_table(const std::vector<BatchSizeRun>& runs) {
 Drawing batch_size_drawing(const std::vector<BatchSizeRun>& runs) {
   const std::string& metric = runs.front().metric_name;
   Drawing drawing{"batch-size",
-                  {.title = fmt::format("{} of validation by the batch of a statistic", metric),
+                  {.title = fmt::format("{} of the test set by the batch of a statistic", metric),
                    .x_label = "batch",
                    .y_label = metric,
                    .series = {}}};
@@ -191,7 +145,7 @@ void judge_losses(const std::string& task, const std::vector<BatchSizeRun>& runs
     if (!norms.insert(run.norm).second) continue;
     std::map<std::int64_t, SeedValues> by_size;
     for (const BatchSizeRun& r : runs) {
-      if (r.norm == run.norm) by_size[r.batch] = r.valid;
+      if (r.norm == run.norm) by_size[r.batch] = r.loss;
     }
     const SeedValues &smallest = by_size.begin()->second, &largest = by_size.rbegin()->second;
     if (by_size.size() > 1 && smallest.size() == largest.size()) {
@@ -218,27 +172,22 @@ BatchSizeRun& run_like(std::vector<BatchSizeRun>& runs, const std::string& norm,
   return *runs.insert(at, BatchSizeRun{.norm = norm, .batch = batch});
 }
 
-// Adds what the weights of a run score on the validation set.
-void add_stored(const Options& options, const std::string& path, std::vector<BatchSizeRun>& runs) {
-  const StoredRun stored = open_run(options, path);
+void add_stored(const Options& options, const StoredRun& stored, std::vector<BatchSizeRun>& runs) {
   const train::TrainOptions& train = stored.job.train();
   BatchSizeRun& run = run_like(runs, setting_of(stored.job, "model.norm"), train.batch);
   check(
       std::ranges::find(run.seeds, train.seed) == run.seeds.end(), ErrorKind::kUsage,
       "[batch-size] --run: expected runs that differ in norm, train.batch or seed, got {} besides "
       "another",
-      path);
-  Training training(options.backend, stored.job);
-  training.load(stored.file, stored.path);
-  add_score(training.evaluate(task::Split::kValid), train.seed, run);
+      stored.path);
+  add_score_of(options, stored, run);
 }
 
 // Throws unless updates are of one size: else the statistics are not all that differs.
-BatchSizeTask common_task(const Options& options) {
+BatchSizeTask common_task(const std::vector<StoredRun>& runs) {
   std::set<std::int64_t> sizes;
   std::set<std::string> tasks, corpora;
-  for (const std::string& path : options.runs) {
-    const StoredRun stored = open_run(options, path);
+  for (const StoredRun& stored : runs) {
     const train::TrainOptions& train = stored.job.train();
     sizes.insert(train.batch * train.accumulate);
     tasks.emplace(stored.job.task().name());
@@ -253,9 +202,14 @@ BatchSizeTask common_task(const Options& options) {
 }
 
 Result batch_size_of_runs(const Options& options) {
-  const BatchSizeTask task = common_task(options);
+  const std::vector<StoredRun> stored = open_runs(options);
+  const BatchSizeTask task = common_task(stored);
+  constexpr std::string_view kMayDiffer[] = {"model.norm",    "model.final_norm",
+                                             "model.scaling", "model.scaled_norms",
+                                             "train.batch",   "train.accumulate"};
+  expect_one_recipe("batch-size", stored, kMayDiffer);
   std::vector<BatchSizeRun> runs;
-  for (const std::string& path : options.runs) add_stored(options, path, runs);
+  for (const StoredRun& one : stored) add_stored(options, one, runs);
   return result_of(task, runs);
 }
 
@@ -264,8 +218,9 @@ Result batch_size_of_runs(const Options& options) {
 Result batch_size(const Options& options) {
   if (!options.runs.empty()) return batch_size_of_runs(options);
   const std::string task = task_of(options, "translation");
-  const std::vector<BatchSizeRun> runs = trained_runs(
-      options, task, norms_of(options, {"layernorm", "batchnorm", "pn_v", "powernorm"}));
+  std::vector<std::string> source = source_norms(options, task);
+  source.insert(source.begin(), "layernorm");
+  const std::vector<BatchSizeRun> runs = trained_runs(options, task, norms_of(options, source));
   return result_of({task, std::ranges::max(runs, {}, &BatchSizeRun::batch).batch}, runs);
 }
 

@@ -10,8 +10,8 @@
 #include "src/ops/elementwise.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
 
@@ -100,7 +100,7 @@ std::vector<UnitSums> measured_layers(const Options& options, const train::Job& 
       add_cases(program.fetch(unit_output(i), true).to(DType::kF64), layers[i]);
     }
   };
-  training.pass({.mark = mark_units, .look = look});
+  pass_over(options.backend, training.variables(), job, {.mark = mark_units, .look = look});
   return layers;
 }
 

@@ -9,8 +9,8 @@
 #include "studies/gradient_probe.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
 
@@ -40,8 +40,8 @@ class ShiftWatch {
 
   ShiftRun run() {
     training_.run({.expect =
-                       [this](std::int64_t step, const task::Batch& batch) {
-                         if (step % kShiftEvery == 0) begin(batch);
+                       [this](const train::ObservedUpdate& update) {
+                         if (update.place.step % kShiftEvery == 0) begin(update);
                        },
                    .look =
                        [this](const TrainedStep& s) {
@@ -52,8 +52,8 @@ class ShiftWatch {
   }
 
  private:
-  void begin(const task::Batch& batch) {
-    probe_.take(batch, training_.variables());
+  void begin(const train::ObservedUpdate& update) {
+    probe_.take(update);
     before_ = probe_.read(training_.variables());
     gradient_ = probe_.at(before_).gradient;
   }
@@ -151,6 +151,7 @@ Result covariate_shift(const Options& options) {
   if (numbers.contains("none") && numbers.contains("batchnorm")) {
     judge_shift(task, numbers.at("none"), numbers.at("batchnorm"), result);
   }
+  if (!is_to_the_end(options)) result.leave_open_what_fails();
   return result;
 }
 

@@ -5,18 +5,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/power_norm.h"
+#include "studies/gradients_observer.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
 #include "studies/norm_sites.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
 
@@ -68,9 +70,8 @@ SiteRatios before_pass(const Graph& g, const DividingSite& at) {
           {}};
 }
 
-// The mean psi_B of every norm over one pass of a training.
-template <class Training>
-std::vector<SiteRatios> mean_psi(Training& training) {
+// The mean psi_B of every norm over one pass of the training data.
+std::vector<SiteRatios> mean_psi(Backend& backend, Variables& variables, const train::Job& job) {
   std::vector<NormSite> sites;
   std::vector<SiteRatios> ratios;
   double batches = 0;
@@ -93,18 +94,17 @@ std::vector<SiteRatios> mean_psi(Training& training) {
       }
     }
   };
-  training.pass({mark_all, look});
+  pass_over(backend, variables, job, {mark_all, look});
   return ratios;
 }
 
-// Of a training that has run.
-template <class Training>
-std::vector<SiteRatios> ratios_of(Training& training) {
-  std::vector<SiteRatios> sites = mean_psi(training);
+// Of trained weights.
+std::vector<SiteRatios> ratios_of(Backend& backend, Variables& variables, const train::Job& job) {
+  std::vector<SiteRatios> sites = mean_psi(backend, variables, job);
   for (SiteRatios& s : sites) {
     s.gain.assign(s.psi.size(), 1);
     if (!s.parameter.empty()) {
-      const Tensor gain = training.variables().read(s.parameter, true).to(DType::kF64);
+      const Tensor gain = variables.read(s.parameter, true).to(DType::kF64);
       s.gain.assign(gain.as<double>().begin(), gain.as<double>().end());
     }
     for (std::size_t c = 0; c < s.gain.size(); ++c) {
@@ -116,15 +116,16 @@ std::vector<SiteRatios> ratios_of(Training& training) {
 
 std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
   const train::Job job = sentence_job(options, 0, {"pn_v", layer_scale});
-  Training training(options.backend, job, RowOrder::kStream);
+  Training training(options.backend, job);
   training.run();
-  return ratios_of(training);
+  return ratios_of(options.backend, training.variables(), job);
 }
 
 // What is looked at: a norm and the task that it was trained on, and the ratios of every seed or
 // run.
 struct Looked {
   std::string task, norm, data;
+  bool is_whole = false;  // all were trained to their end
   std::vector<std::vector<SiteRatios>> seeds = {};
   std::set<std::int64_t> numbers = {};  // of the seeds
 };
@@ -133,17 +134,17 @@ std::vector<SiteRatios> train_task(const Options& options, int seed, const std::
   const train::Job job =
       zoo_job(options, seed, {options.task, norm, kFigureSteps, encoder_settings(options.task)});
   Training training(options.backend, job);
-  training.run({});
-  std::vector<SiteRatios> sites = ratios_of(training);
+  training.run();
+  std::vector<SiteRatios> sites = ratios_of(options.backend, training.variables(), job);
   check(!sites.empty(), ErrorKind::kUsage,
         "[figure7] --norm: expected batchnorm, pn_v or powernorm, got {}", norm);
   return sites;
 }
 
 std::vector<SiteRatios> ratios_of_run(const Options& options, const StoredRun& run) {
-  Training training(options.backend, run.job);
-  training.load(run.file, run.path);
-  std::vector<SiteRatios> sites = ratios_of(training);
+  Variables variables(options.backend, 0);
+  load_network(run.file, run.path, variables, run.job);
+  std::vector<SiteRatios> sites = ratios_of(options.backend, variables, run.job);
   check(!sites.empty(), ErrorKind::kUsage,
         "[figure7] --run: expected a network with batchnorm, pn_v or powernorm, got {}", run.path);
   return sites;
@@ -229,7 +230,7 @@ std::string data_of(const train::Job& job) {
 // Runs of one task, norm and data are seeds of one network.
 Looked& looked_at(std::vector<Looked>& all, const StoredRun& run) {
   const Looked made{std::string(run.job.task().name()), setting_of(run.job, "model.norm"),
-                    data_of(run.job)};
+                    data_of(run.job), true};
   auto found = std::ranges::find_if(all, [&](const Looked& l) {
     return std::tie(l.task, l.norm, l.data) == std::tie(made.task, made.norm, made.data);
   });
@@ -244,20 +245,31 @@ Looked& looked_at(std::vector<Looked>& all, const StoredRun& run) {
 Result figure7_of_runs(const Options& options) {
   Result result;
   std::vector<Looked> all;
-  for (const std::string& path : options.runs) {
-    const StoredRun run = open_run(options, path);
+  const std::vector<StoredRun> runs = open_runs(options);
+  constexpr std::string_view kMayDiffer[] = {"model.norm",    "model.final_norm",
+                                             "model.scaling", "model.scaled_norms",
+                                             "model.corpus",  "model.languages"};
+  expect_one_recipe("figure7", runs, kMayDiffer);
+  for (const StoredRun& run : runs) {
     const std::vector<SiteRatios> sites = ratios_of_run(options, run);
-    add_site_tables(sites, path, result);
-    looked_at(all, run).seeds.push_back(sites);
+    add_site_tables(sites, run.path, result);
+    if (is_observed(run, "gradients")) {
+      result.tables.push_back(gradients_table(run.path, observed_lines(run, "gradients")));
+    }
+    Looked& looked = looked_at(all, run);
+    looked.is_whole = looked.is_whole && is_whole(run);
+    looked.seeds.push_back(sites);
   }
   for (const Looked& looked : all) judge_looked(looked, result);
+  if (!std::ranges::all_of(all, &Looked::is_whole)) result.leave_open_what_fails();
   return result;
 }
 
 Result figure7_of_task(const Options& options) {
   Result result;
   for (const std::string& norm : norms_of(options, {"pn_v"})) {
-    Looked looked{options.task, norm, options.data.empty() ? "builtin" : options.data};
+    Looked looked{options.task, norm, options.data.empty() ? "builtin" : options.data,
+                  is_to_the_end(options)};
     for (int i = 0; i < seeds_of(options, kFigureSeeds); ++i) {
       looked.seeds.push_back(train_task(options, i, norm));
       const std::string seed = fmt::format("{}, seed {}", norm, options.seed + std::uint64_t(i));
@@ -265,6 +277,7 @@ Result figure7_of_task(const Options& options) {
     }
     judge_looked(looked, result);
   }
+  if (!is_to_the_end(options)) result.leave_open_what_fails();
   return result;
 }
 

@@ -8,12 +8,11 @@
 #include <numbers>
 #include <utility>
 
-#include "src/ops/optimizer_step.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
 #include "studies/mlp_network.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -54,14 +53,6 @@ class Tracked {
   const std::string& name() const { return name_; }
   const std::vector<Epoch>& epochs() const { return epochs_; }
 
-  // The gradient that the optimizer is given.
-  void mark(Graph& g) const {
-    for (int i = 0; i < g.size(); ++i) {
-      const Node& node = g.node(i);
-      if (node.op != &kSgdStep || g.node(node.inputs[SgdInput::kP]).name != name_) continue;
-      g.mark_output("gradient/" + name_, node.inputs[SgdInput::kG]);
-    }
-  }
   void start(const Variables& variables) { last_ = first_ = units_of(variables.read(name_, true)); }
 
   void step(const Program& program, const Variables& variables) {
@@ -95,22 +86,19 @@ class Tracked {
 
 std::vector<Tracked> train_with(const Options& options, const std::string& norm) {
   const int steps = options.steps > 0 ? options.steps : kEpochs * kStepsOfEpoch;
-  const train::Job job =
-      mini_job(std::make_unique<Mlp>(), kRecipe, options.seed, {{"model.norm", norm}}, steps);
-  Training training(options.backend, job, RowOrder::kDrawn);
+  const train::Job job = mini_job(std::make_unique<Mlp>(), kRecipe, options.seed,
+                                  {{"model.norm", norm}, {"model.order", "drawn"}}, steps);
+  Training training(options.backend, job);
   std::vector<Tracked> layers{Tracked("fc1/weight"), Tracked("fc2/weight")};
   for (Tracked& layer : layers) layer.start(training.variables());
   const auto look = [&](const TrainedStep& done) {
     const std::int64_t step = done.step + 1;
     for (Tracked& layer : layers) {
-      layer.step(done.program, training.variables());
+      layer.step(*done.program, training.variables());
       if (step % kStepsOfEpoch == 0 || step == steps) layer.end_epoch();
     }
   };
-  const auto mark = [&](Graph& g) {
-    for (const Tracked& layer : layers) layer.mark(g);
-  };
-  training.run({.mark = mark, .look = look});
+  training.run({.mark = [](Graph&) {}, .gradients = {"fc1/weight", "fc2/weight"}, .look = look});
   return layers;
 }
 

@@ -28,7 +28,9 @@ GradientProbe::GradientProbe(Backend& backend, const train::Job& job)
       job_(job),
       feeder_(job.network()),
       variables_(backend, 0),
-      programs_(backend, variables_, [this](const task::Sizes& sizes) { return build(sizes); }) {
+      carries_(backend),
+      programs_(backend, variables_, [this](const task::Sizes& sizes) { return build(sizes); },
+                {.carries = &carries_}) {
   const Graph graph = build(job.network().sizes(job.train().batch));
   variables_.declare(graph);
   std::size_t end = 0;
@@ -46,9 +48,17 @@ GradientProbe::GradientProbe(Backend& backend, const train::Job& job)
   }
 }
 
-void GradientProbe::take(const task::Batch& batch, const Variables& variables) {
-  batch_ = &batch;
-  for (const std::string& state : states_) variables_.write(state, variables.read(state, true));
+void GradientProbe::take(const train::ObservedUpdate& update) {
+  step_ = update.place.step;
+  const task::Batch& batch =
+      update.rows.at(static_cast<std::uint32_t>(update.place.epoch), update.place.batch);
+  batch_ = {.sizes = batch.sizes, .values = {}, .rows = batch.rows, .items = batch.items};
+  for (const Tensor& value : batch.values) batch_.values.push_back(value.clone());
+  programs_.at(batch_.sizes);  // so that there are carries to be set
+  carries_.write(update.carries.read());
+  for (const std::string& state : states_) {
+    variables_.write(state, update.variables.read(state, true));
+  }
 }
 
 Graph GradientProbe::build(const task::Sizes& sizes) {
@@ -76,7 +86,7 @@ Weights GradientProbe::read(const Variables& variables) const {
 }
 
 Slope GradientProbe::at(const Weights& weights) {
-  Program& program = programs_.at(batch_->sizes);
+  Program& program = programs_.at(batch_.sizes);
   auto from = weights.begin();
   for (const Part& part : parts_) {
     Tensor value(DType::kF64, part.shape);
@@ -85,7 +95,7 @@ Slope GradientProbe::at(const Weights& weights) {
     variables_.write(part.name, value);
     from = end;
   }
-  feeder_.feed(program, *batch_, {});
+  feeder_.feed(program, batch_, {.step = step_});
   program.run();
   Slope slope{program.scalar("loss"), {}};
   for (const Part& part : parts_) {

@@ -4,9 +4,7 @@
 
 #include <functional>
 
-#include "frontend/train/feeder.h"
-#include "frontend/train/job.h"
-#include "src/runtime/program_cache.h"
+#include "frontend/train/observer.h"
 #include "studies/study.h"
 
 namespace keel::study {
@@ -30,9 +28,10 @@ class GradientProbe {
   // Both arguments must outlive the object.
   GradientProbe(Backend& backend, const train::Job& job);
 
-  // Sets the batch of all later calls; it must outlive them. Takes over a training's states, which
-  // norms read that divide by running statistics.
-  void take(const task::Batch& batch, const Variables& variables);
+  // Later calls are of the batch of this update, which must have one, with the update's random
+  // numbers. Takes over the training's states, which norms read that divide by running statistics,
+  // and its carries.
+  void take(const train::ObservedUpdate& update);
   Slope at(const Weights& weights);
   // The values of a training's variables.
   Weights read(const Variables& variables) const;
@@ -49,11 +48,13 @@ class GradientProbe {
   const train::Job& job_;
   train::Feeder feeder_;
   Variables variables_;
+  Carries carries_;
   ProgramCache programs_;
   std::vector<Part> parts_;
   std::vector<std::string> states_;
   std::vector<LayerWeights> layers_;
-  const task::Batch* batch_ = nullptr;
+  task::Batch batch_;
+  std::int64_t step_ = 0;
 };
 
 // The loss along its gradient g at theta, at K = 10 steps eta in a geometric series from rate / 2

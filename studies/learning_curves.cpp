@@ -19,7 +19,7 @@ std::string setting(const report::Run& run, const std::string& key) {
   return found == run.settings.end() ? "" : found->second;
 }
 
-std::int64_t seed_of(const report::Run& run) {
+std::int64_t seed_number(const report::Run& run) {
   const std::string text = setting(run, "train.seed");
   std::int64_t seed = 0;
   std::from_chars(text.data(), text.data() + text.size(), seed);
@@ -123,7 +123,8 @@ CurvesTask curves_of_runs(const Options& options, std::vector<NormCurves>& all) 
     if (data_of(run) != task.data) task.data.clear();
     check(run.model == task.name, ErrorKind::kUsage,
           "[convergence] --run: expected runs of one task, got {} and {}", task.name, run.model);
-    add_curve(curves_of(all, setting(run, "model.norm")), seed_of(run), curve_of_run(run, metric));
+    add_curve(curves_of(all, setting(run, "model.norm")), seed_number(run),
+              curve_of_run(run, metric));
   }
   for (const NormCurves& curves : all) {
     check(curves.numbers == all.front().numbers, ErrorKind::kUsage,

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
 #include "studies/mlp_network.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -49,9 +49,10 @@ BatchRuns train_with(const Options& options, const BatchVariant& variant, int se
         mini_job(std::make_unique<Mlp>(), kBatchRecipe, options.seed + std::uint64_t(i),
                  {{"model.norm", variant.norm},
                   {"model.placement", variant.placement},
+                  {"model.order", "drawn"},
                   {"train.batch", std::to_string(variant.batch)}},
                  steps);
-    Training training(options.backend, job, RowOrder::kDrawn);
+    Training training(options.backend, job);
     training.run();
     runs.loss.push_back(training.evaluate(task::Split::kTrain).loss);
     runs.error.push_back(training.evaluate(task::Split::kTest).at("error"));

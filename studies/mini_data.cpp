@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "frontend/nn/init.h"
 
@@ -70,9 +71,9 @@ struct Columns {
         return std::move(*rows);
       };
     };
-    return std::make_unique<data::TableSplits>(mini_columns(sizes.features),
-                                               part(0, sizes.train_rows), part(0, 0),
-                                               part(sizes.train_rows, sizes.test_rows));
+    return std::make_unique<data::TableSplits>(
+        mini_columns(sizes.features), part(0, sizes.train_rows),
+        part(sizes.train_rows, sizes.test_rows), part(sizes.train_rows, sizes.test_rows));
   }
 
   std::int64_t rows;
@@ -109,7 +110,82 @@ std::vector<std::int32_t> label_words(const MiniData& sizes, const Matrix& words
   return labels;
 }
 
+// Batches of rows that are drawn by the number of the update, in one epoch without an end.
+class DrawnRows final : public task::Stream {
+ public:
+  DrawnRows(std::unique_ptr<task::Stream> rows, const task::StreamOptions& options)
+      : rows_(std::move(rows)), batch_(options.batch), seed_(*options.shuffle) {}
+
+  const std::string& source() const override { return rows_->source(); }
+  std::int64_t rows() const override { return rows_->rows(); }
+  std::int64_t steps(std::uint32_t) override { return std::int64_t(1) << 40; }
+  double items(std::uint32_t, std::int64_t) override { return double(batch_); }
+  const task::Batch& at(std::uint32_t, std::int64_t step) override {
+    const Philox random(seed_, stream_of("rows"), std::uint32_t(step));
+    std::vector<std::int64_t> drawn(static_cast<std::size_t>(batch_));
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
+      drawn[i] = random.below(i, std::uint32_t(rows()));
+    }
+    return pick(drawn);
+  }
+  const task::Batch& pick(std::span<const std::int64_t> rows) override { return rows_->pick(rows); }
+  std::vector<task::Sizes> shapes() const override { return {{batch_}}; }
+
+ private:
+  std::unique_ptr<task::Stream> rows_;
+  std::int64_t batch_;
+  std::uint64_t seed_;
+};
+
+// Rows in their order, in one epoch.
+class StreamedRows final : public task::Stream {
+ public:
+  explicit StreamedRows(std::unique_ptr<task::Stream> rows) : rows_(std::move(rows)) {}
+
+  const std::string& source() const override { return rows_->source(); }
+  std::int64_t rows() const override { return rows_->rows(); }
+  std::int64_t steps(std::uint32_t) override { return rows_->steps(0); }
+  double items(std::uint32_t epoch, std::int64_t step) override {
+    return rows_->items(epoch, step);
+  }
+  const task::Batch& at(std::uint32_t epoch, std::int64_t step) override {
+    check(epoch == 0, ErrorKind::kUsage,
+          "[rows] expected at most {} updates, in which a stream ends", steps(0));
+    return rows_->at(epoch, step);
+  }
+  const task::Batch& pick(std::span<const std::int64_t> rows) override { return rows_->pick(rows); }
+  std::vector<task::Sizes> shapes() const override { return rows_->shapes(); }
+
+ private:
+  std::unique_ptr<task::Stream> rows_;
+};
+
+class OrderedSplits final : public task::Splits {
+ public:
+  OrderedSplits(std::unique_ptr<data::TableSplits> splits, RowOrder order)
+      : splits_(std::move(splits)), order_(order) {}
+
+  std::unique_ptr<task::Stream> stream(task::Split split,
+                                       const task::StreamOptions& options) const override {
+    if (split != task::Split::kTrain || !options.shuffle) return splits_->stream(split, options);
+    task::StreamOptions ordered = options;
+    ordered.shuffle.reset();
+    std::unique_ptr<task::Stream> rows = splits_->stream(split, ordered);
+    if (order_ == RowOrder::kStream) return std::make_unique<StreamedRows>(std::move(rows));
+    return std::make_unique<DrawnRows>(std::move(rows), options);
+  }
+
+ private:
+  std::unique_ptr<data::TableSplits> splits_;
+  RowOrder order_;
+};
+
 }  // namespace
+
+std::unique_ptr<task::Splits> in_order(std::unique_ptr<data::TableSplits> splits, RowOrder order) {
+  if (order == RowOrder::kEpochs) return splits;
+  return std::make_unique<OrderedSplits>(std::move(splits), order);
+}
 
 std::vector<data::TableColumn> mini_columns(std::int64_t features) {
   return {{"x", DType::kF32, {features}}, {"label", DType::kI32}};

@@ -1,10 +1,12 @@
 // The data of the miniatures. They are drawn from a seed and labelled by a random network, the
 // teacher, or by the class that they were drawn from.
 //
-// All have columns x (rows, features) f32 and label (rows) i32, and no validation rows.
+// All have columns x (rows, features) f32 and label (rows) i32. The rows to validate on are those to
+// test on.
 #pragma once
 
 #include "frontend/data/table_rows.h"
+#include "src/core/choice.h"
 
 namespace keel::study {
 
@@ -12,6 +14,18 @@ struct MiniData {
   std::uint64_t seed = 0;
   std::int64_t train_rows = 0, test_rows = 0, features = 32, classes = 10;
 };
+
+// The order in which training rows make batches.
+enum class RowOrder {
+  kEpochs,  // epochs of shuffled batches
+  kDrawn,   // each row drawn from all rows, with replacement
+  kStream,  // the next rows; they come once, and a training must not need more
+};
+constexpr auto choice_words(RowOrder) {
+  return std::to_array<std::string_view>({"epochs", "drawn", "stream"});
+}
+// Splits whose training rows come in this order where they would be shuffled.
+std::unique_ptr<task::Splits> in_order(std::unique_ptr<data::TableSplits> splits, RowOrder order);
 
 // The columns as inputs of a network.
 std::vector<data::TableColumn> mini_columns(std::int64_t features);

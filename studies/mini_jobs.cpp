@@ -1,5 +1,6 @@
 #include "studies/mini_jobs.h"
 
+#include "studies/memory_training.h"
 #include "studies/residual_network.h"
 
 namespace keel::study {
@@ -19,6 +20,7 @@ warmup = 50
 constexpr std::string_view kSentenceRecipe = R"(
 [model]
 data = "sentences"
+order = "stream"
 train_rows = 102400
 test_rows = 4000
 blocks = 4
@@ -40,6 +42,8 @@ train::Job mini_job(std::unique_ptr<task::Task> task, std::string_view recipe, s
   train::Config config(std::move(task));
   config.apply_toml(recipe, std::string(config.task().name()));
   for (const char* key : {"train.seed", "data.seed"}) config.set(key, std::to_string(seed));
+  config.set("train.epochs", "1000000");
+  for (const auto& [key, value] : memory_settings()) config.set(key, value);
   for (const auto& [key, value] : settings) config.set(key, value);
   if (steps > 0) config.set("train.max_steps", std::to_string(steps));
   config.validate();
@@ -50,6 +54,7 @@ train::Job vector_job(const Options& options, int i, const VectorRun& run) {
   return mini_job(std::make_unique<Residual>(), kVectorRecipe, options.seed + std::uint64_t(i),
                   {{"model.norm", run.norm},
                    {"model.post", text(run.post)},
+                   {"model.order", std::string(choice_text(run.order))},
                    {"model.blocks", std::to_string(run.blocks)},
                    {"model.width", std::to_string(run.width)}},
                   options.steps > 0 ? options.steps : run.steps);

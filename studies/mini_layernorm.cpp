@@ -8,10 +8,10 @@
 #include "src/ops/norm/norm.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
 #include "studies/norm_sites.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -48,8 +48,9 @@ LayerNormRuns train_seeds(const Options& options, const VectorRun& run, int seed
   LayerNormRuns runs;
   for (int i = 0; i < seeds; ++i) {
     const train::Job job = vector_job(options, i, run);
-    Training training(options.backend, job, RowOrder::kDrawn);
-    runs.input_gradient.push_back(training.gradient_norm("stem"));
+    Training training(options.backend, job);
+    runs.input_gradient.push_back(
+        gradient_norm(options.backend, training.variables(), job, "stem"));
     training.run();
     runs.loss.push_back(training.evaluate(task::Split::kTrain).loss);
     runs.accuracy.push_back(1 - training.evaluate(task::Split::kTest).at("error") / 100);
@@ -132,7 +133,7 @@ void add_rows(const Tensor& x, TrainedSigns& signs) {
 // All that the norms of a trained network take in over one pass.
 TrainedSigns trained_signs(const Options& options, int i, int width) {
   const train::Job job = vector_job(options, i, {.norm = kSigned, .blocks = 2, .width = width});
-  Training training(options.backend, job, RowOrder::kDrawn);
+  Training training(options.backend, job);
   training.run();
   TrainedSigns signs;
   const auto mark_rows = [](Graph& g) {
@@ -145,7 +146,7 @@ TrainedSigns trained_signs(const Options& options, int i, int width) {
       add_rows(fetch(program, site, "x"), signs);
     }
   };
-  training.pass({.mark = mark_rows, .look = look});
+  pass_over(options.backend, training.variables(), job, {.mark = mark_rows, .look = look});
   return signs;
 }
 

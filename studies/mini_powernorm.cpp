@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -70,8 +70,8 @@ RunsByLabel train_all(const Options& options, std::span<const PowerNormVariant> 
     PowerNormRuns& runs = all[v.label];
     for (int i = 0; i < seeds; ++i) {
       const train::Job job = sentence_job(options, i, {v.norm, v.layer_scale, spread});
-      Training training(options.backend, job, RowOrder::kStream);
-      training.run();
+      Training training(options.backend, job);
+      training.run({.mark = [](Graph&) {}});  // the network's own outputs
       const train::Evaluation test = training.evaluate(task::Split::kTest);
       runs.loss.push_back(test.loss);
       runs.accuracy.push_back(1 - test.at("error") / 100);

@@ -1,13 +1,13 @@
 #include "studies/mlp_network.h"
 
 #include "frontend/nn/layers.h"
-#include "studies/mini_data.h"
 
 namespace keel::study {
 
 task::Prepared Mlp::prepare(const task::DataRequest& request, const task::Assets*) const {
-  return {restore({}), mixture({request.seed, options_.train_rows, options_.test_rows,
-                                options_.features, options_.classes})};
+  return {restore({}), in_order(mixture({request.seed, options_.train_rows, options_.test_rows,
+                                         options_.features, options_.classes}),
+                                options_.order)};
 }
 
 std::vector<task::Input> MlpNetwork::inputs(const task::Sizes& sizes) const {

@@ -5,6 +5,7 @@
 #include "frontend/nn/relu_layer.h"
 #include "frontend/task/classification.h"
 #include "frontend/task/task.h"
+#include "studies/mini_data.h"
 
 namespace keel::study {
 
@@ -13,6 +14,7 @@ struct MlpOptions {
   std::int64_t features = 64, hidden = 128, layers = 2, classes = 10;
   std::string norm = "layernorm";
   nn::NormPlacement placement = nn::NormPlacement::kBefore;
+  RowOrder order = RowOrder::kEpochs;
 
   static constexpr auto fields() {
     using T = MlpOptions;
@@ -23,7 +25,8 @@ struct MlpOptions {
                       option("layers", &T::layers, "hidden layers", at_least(0)),
                       option("classes", &T::classes, "classes", at_least(1)),
                       option("norm", &T::norm, "the norm of every hidden layer", norm_name()),
-                      option("placement", &T::placement, "of that norm, beside the activation")};
+                      option("placement", &T::placement, "of that norm, beside the activation"),
+                      option("order", &T::order, "the order in which rows make batches")};
   }
   void validate() const { nn::PlacedNorm{nn::Norm::parse(norm), placement}.validate(); }
 };

@@ -5,7 +5,6 @@
 #include "frontend/nn/layers.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
-#include "studies/mini_data.h"
 
 namespace keel::study {
 namespace {
@@ -46,7 +45,8 @@ task::Prepared Residual::prepare(const task::DataRequest& request, const task::A
   const MiniData sizes{request.seed, options_.train_rows, options_.test_rows, options_.features,
                        options_.classes};
   return {restore({}),
-          options_.data == "vectors" ? vectors(sizes) : sentences(sizes, options_.spread)};
+          in_order(options_.data == "vectors" ? vectors(sizes) : sentences(sizes, options_.spread),
+                   options_.order)};
 }
 
 std::vector<task::Input> ResidualNetwork::inputs(const task::Sizes& sizes) const {

@@ -4,12 +4,14 @@
 #include "frontend/nn/norm.h"
 #include "frontend/task/classification.h"
 #include "frontend/task/task.h"
+#include "studies/mini_data.h"
 
 namespace keel::study {
 
 struct ResidualOptions {
   std::string data = "vectors";  // or sentences; see mini_data.h
   double spread = 0;             // of sentences: their scales are exp(spread * N(0, 1))
+  RowOrder order = RowOrder::kEpochs;
   std::int64_t train_rows = 4000, test_rows = 2000;
   std::int64_t features = 32, width = 64, hidden = 128, blocks = 12, classes = 10;
   // Weights start as N(0, variance / fan_in).
@@ -23,6 +25,7 @@ struct ResidualOptions {
     return std::tuple{
         option("data", &T::data, "what is drawn", described("vectors or sentences")),
         option("spread", &T::spread, "the deviation of the logarithm of a sentence's scale"),
+        option("order", &T::order, "the order in which rows make batches"),
         option("train_rows", &T::train_rows, "rows to train on", at_least(1)),
         option("test_rows", &T::test_rows, "rows to test on", at_least(1)),
         option("features", &T::features, "numbers of a row", at_least(1)),

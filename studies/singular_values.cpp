@@ -5,13 +5,13 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "frontend/report/spread.h"
-#include "frontend/text/dictionary.h"
-#include "src/ops/embedding.h"
 #include "studies/list.h"
-#include "studies/training.h"
+#include "studies/memory_training.h"
+#include "studies/singular_values_observer.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
 
@@ -19,60 +19,7 @@ namespace keel::study {
 namespace {
 
 constexpr int kSpectrumSteps = 300, kSpectrumSeeds = 1;
-
-// A table of embeddings, and which of its rows no sentence uses.
-struct EmbeddingTable {
-  std::string name;
-  std::int64_t padding_id = -1;
-};
-
-// The tables that the network looks symbols up in.
-std::vector<EmbeddingTable> tables_of(const train::Job& job) {
-  Graph g;
-  nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate};
-  const task::Network& network = job.network();
-  std::vector<NamedValue> inputs;
-  for (const task::Input& input : network.inputs(network.sizes(job.train().batch))) {
-    inputs.push_back({input.name, g.input(input.name, input.type)});
-  }
-  network.build(net, task::Inputs(std::move(inputs)));
-  std::vector<EmbeddingTable> tables;
-  for (int i = 0; i < g.size(); ++i) {
-    const Node& node = g.node(i);
-    if (node.op != &kEmbedding) continue;
-    const Node& table = g.node(node.inputs[EmbeddingInput::kTable]);
-    if (table.kind != NodeKind::kParameter) continue;
-    tables.push_back({table.name, node.attrs.as<EmbeddingAttrs>().padding_id});
-  }
-  return tables;
-}
-
-EmbeddingTable chosen_table(const train::Job& job, const std::string& asked) {
-  const std::vector<EmbeddingTable> tables = tables_of(job);
-  check(!tables.empty(), ErrorKind::kUsage, "[singular-values] --task: {} has no embeddings",
-        job.task().name());
-  if (asked.empty()) return tables.front();
-  const auto found = std::ranges::find(tables, asked, &EmbeddingTable::name);
-  check(found != tables.end(), ErrorKind::kUsage,
-        "[singular-values] --site: expected a table such as {}, got {}", tables.front().name,
-        asked);
-  return *found;
-}
-
-// Padding is left out, and so are the fillers of a dictionary, which no text has.
-std::vector<bool> kept_rows_of(const train::Job& job, const EmbeddingTable& table,
-                               std::int64_t rows) {
-  std::vector<bool> kept(std::size_t(rows), true);
-  if (table.padding_id >= 0) kept[std::size_t(table.padding_id)] = false;
-  const task::Assets assets = job.network().assets();
-  const std::string language = table.name.substr(0, table.name.find('/'));
-  auto dictionary = assets.find(language + ".dictionary");
-  if (dictionary == assets.end()) dictionary = assets.find("source.dictionary");
-  if (dictionary == assets.end()) return kept;
-  const auto parsed = text::Dictionary::parse(dictionary->second, dictionary->first);
-  for (std::int64_t i = parsed.first_filler(); i < rows; ++i) kept[std::size_t(i)] = false;
-  return kept;
-}
+const std::string kStudy = "[singular-values] --site";
 
 struct Spectrum {
   std::string norm, table;                      // of runs the norm has its task before it
@@ -80,9 +27,8 @@ struct Spectrum {
   std::vector<std::int64_t> numbers = {};       // of the seeds
 };
 
-void add_seed(Training& training, const train::Job& job, const EmbeddingTable& table,
+void add_seed(const Tensor& values, const train::Job& job, const EmbeddingTable& table,
               Spectrum& spectrum) {
-  const Tensor values = training.variables().read(table.name, true).to(DType::kF64);
   const std::size_t width = std::size_t(values.shape()[1]);
   check(
       spectrum.seeds.empty() || spectrum.seeds[0].size() == width, ErrorKind::kUsage,
@@ -95,11 +41,11 @@ void add_seed(Training& training, const train::Job& job, const EmbeddingTable& t
 }
 
 // Runs of one task, norm and table are seeds of one spectrum.
-void add_run(const Options& options, const std::string& path, std::vector<Spectrum>& all) {
-  const auto [name, file, job] = open_run(options, path);
-  const EmbeddingTable table = chosen_table(job, options.site);
-  Training training(options.backend, job);
-  training.load(file, path);
+void add_run(const Options& options, const StoredRun& run, std::vector<Spectrum>& all) {
+  const auto& [path, file, job] = run;
+  const EmbeddingTable table = chosen_table(job, options.site, kStudy);
+  Variables variables(options.backend, 0);
+  load_network(file, path, variables, job);
   const std::string norm =
       fmt::format("{} of {}", setting_of(job, "model.norm"), job.task().name());
   auto found = std::ranges::find_if(
@@ -110,13 +56,13 @@ void add_run(const Options& options, const std::string& path, std::vector<Spectr
         "[singular-values] --run: expected runs that differ in task, norm or seed, got {} besides "
         "another",
         path);
-  add_seed(training, job, table, *found);
+  add_seed(variables.read(table.name), job, table, *found);
 }
 
 // Whether all runs are of what the source states its claim of: translations of WMT14.
-bool is_of_wmt(const Options& options) {
-  return !options.runs.empty() && std::ranges::all_of(options.runs, [&](const std::string& path) {
-    return finished_corpus_of(open_run(options, path)) == "wmt";
+bool is_of_wmt(const std::vector<StoredRun>& runs) {
+  return !runs.empty() && std::ranges::all_of(runs, [](const StoredRun& r) {
+    return finished_corpus_of(r) == "wmt";
   });
 }
 
@@ -126,11 +72,11 @@ Spectrum spectrum_of(const Options& options, const std::string& task, const std:
   for (int i = 0; i < seeds; ++i) {
     const train::Job job =
         zoo_job(options, i, {task, norm, kSpectrumSteps, encoder_settings(task)});
-    const EmbeddingTable table = chosen_table(job, options.site);
+    const EmbeddingTable table = chosen_table(job, options.site, kStudy);
     Training training(options.backend, job);
-    training.run({});
+    training.run();
     spectrum.table = table.name;
-    add_seed(training, job, table, spectrum);
+    add_seed(training.variables().read(table.name), job, table, spectrum);
   }
   return spectrum;
 }
@@ -219,6 +165,36 @@ Drawing spectra_drawing(const std::vector<Spectrum>& all) {
   return drawing;
 }
 
+// How the spectra came to be, of runs that were trained with `--observe singular-values`.
+void add_observed(const std::vector<StoredRun>& runs, Result& result) {
+  Table table{"while the runs trained",
+              {{"norm", "seed", "step", "epoch", "area", "effective rank"}}};
+  Drawing drawing{"area",
+                  {.title = "area under the singular values while the runs trained",
+                   .x_label = "updates",
+                   .y_label = "area",
+                   .series = {}}};
+  for (const StoredRun& run : runs) {
+    if (!is_observed(run, "singular-values")) continue;
+    const std::string norm = setting_of(run.job, "model.norm"),
+                      seed = fmt::format("{}", run.job.train().seed);
+    io::PlotSeries& series = drawing.plot.series.emplace_back();
+    series.name = fmt::format("{}, seed {}", norm, seed);
+    for (const auto& line : observed_lines(run, "singular-values")) {
+      const double area = line.at("area");
+      table.rows.push_back({norm, seed, fmt::format("{}", line.at("step").get<std::int64_t>()),
+                            fmt::format("{:.3f}", line.at("epoch").get<double>()),
+                            fmt::format("{:.4f}", area),
+                            fmt::format("{:.2f}", line.at("effective_rank").get<double>())});
+      series.x.push_back(line.at("step"));
+      series.y.push_back(area);
+    }
+  }
+  if (table.rows.size() == 1) return;
+  result.tables.push_back(std::move(table));
+  result.drawings.push_back(std::move(drawing));
+}
+
 }  // namespace
 
 std::vector<double> singular_values_of(const Tensor& table, const std::vector<bool>& kept) {
@@ -248,18 +224,25 @@ SpectrumSummary summary_of(const std::vector<double>& values) {
 }
 
 Result singular_values(const Options& options) {
+  const std::vector<StoredRun> runs = open_runs(options);
+  constexpr std::string_view kMayDiffer[] = {"model.norm",    "model.final_norm",
+                                             "model.scaling", "model.scaled_norms",
+                                             "model.corpus",  "model.languages"};
+  expect_one_recipe("singular-values", runs, kMayDiffer);
   std::vector<Spectrum> all;
-  for (const std::string& run : options.runs) add_run(options, run, all);
+  for (const StoredRun& run : runs) add_run(options, run, all);
   if (all.empty()) {
     const std::string task = task_of(options, "translation");
-    for (const std::string& norm : norms_of(options, {"layernorm", "powernorm"})) {
+    const std::string source = source_norms(options, task).back();
+    for (const std::string& norm : norms_of(options, {"layernorm", source})) {
       all.push_back(spectrum_of(options, task, norm));
     }
   }
   Result result;
   result.tables = {spectrum_summary(all), spectra_table(all)};
   result.drawings = {spectra_drawing(all)};
-  const bool is_of_source = is_of_wmt(options);
+  add_observed(runs, result);
+  const bool is_of_source = is_of_wmt(runs);
   for (std::size_t i = 1; i < all.size(); ++i) {
     const AreaNumbers of = areas_of(all[0], all[i], is_of_source);
     if (!of.differences.empty()) judge_areas(of, result);

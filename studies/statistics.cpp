@@ -2,12 +2,13 @@
 // 2020, figures 2 to 4). In a Transformer it is larger by orders of magnitude, with more outliers,
 // than in a ResNet-20 on images.
 #include <algorithm>
+#include <optional>
+#include <tuple>
 
-#include "src/core/nearest.h"
 #include "studies/list.h"
-#include "studies/statistics_tables.h"
+#include "studies/memory_training.h"
+#include "studies/statistics_observer.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
 
@@ -15,6 +16,7 @@ namespace keel::study {
 namespace {
 
 constexpr int kStatisticsSteps = 90, kStatisticsSeeds = 3;
+constexpr train::Period kEveryUpdate{1, train::PeriodUnit::kUpdates};
 
 // The Transformer of text_classifier's recipe takes minutes.
 task::OptionValues settings_for(const std::string& task) {
@@ -25,22 +27,32 @@ task::OptionValues settings_for(const std::string& task) {
           {"train.batch", "1024"}};
 }
 
-// What is trained: a norm, with layer scaling in front of it or without.
+// What is trained: a norm and, unless the recipe decides, layer scaling in front of it or none.
 struct StatisticsVariant {
   std::string task, norm;
-  bool is_scaled = false;
+  std::optional<bool> is_scaled = {};
 
   task::OptionValues settings() const {
     task::OptionValues all = settings_for(task);
-    if (is_scaled) all.push_back({"model.scaling", "layerscaling"});
+    if (!is_scaled) return all;
+    all.push_back({"model.scaling", *is_scaled ? "layerscaling" : ""});
+    all.push_back({"model.scaled_norms", ""});
     return all;
   }
 };
 
+// Whether model.scaling stands in front of the norm.
+bool is_scaled_in_front(const train::Job& job) {
+  if (setting_of(job, "model.scaling").empty()) return false;
+  const std::string only = setting_of(job, "model.scaled_norms"),
+                    name = name_of_norm(setting_of(job, "model.norm"));
+  return only.empty() || ("," + only + ",").find("," + name + ",") != std::string::npos;
+}
+
 // PowerNorm scales its own rows unless it has no heads.
 bool scales_rows(const train::Job& job) {
   const std::string norm = setting_of(job, "model.norm");
-  return !setting_of(job, "model.scaling").empty() ||
+  return is_scaled_in_front(job) ||
          (name_of_norm(norm) == "powernorm" && norm.find("heads=0") == std::string::npos);
 }
 
@@ -52,74 +64,99 @@ std::vector<StatisticsVariant> variants_of(const Options& options, const std::st
                               return setting.first == "model.scaling";
                             });
   std::vector<StatisticsVariant> all;
-  for (const std::string& norm : norms_of(options, {"batchnorm", "pn_v", "powernorm"})) {
-    all.push_back({task, norm});
-    if (has_controls && norm != "powernorm") all.push_back({task, norm, true});
+  for (const std::string& norm : norms_of(options, source_norms(options, task))) {
+    if (!has_controls) {
+      all.push_back({task, norm});
+      continue;
+    }
+    all.push_back({task, norm, false});
+    if (name_of_norm(norm) != "powernorm") all.push_back({task, norm, true});
   }
   return all;
 }
 
-// One training, with an eye on one norm.
-class StatisticsWatch {
- public:
-  StatisticsWatch(const Options& options, int i, const StatisticsVariant& of)
-      : job_(zoo_job(options, i, {of.task, of.norm, kStatisticsSteps, of.settings()})),
-        training_(options.backend, job_),
-        norm_(watched_norm(of.norm)),
-        asked_(options.site),
-        run_{.task = of.task,
-             .norm = of.norm,
-             .label = of.norm + (of.is_scaled ? " + ls" : ""),
-             .site = "",
-             .seed = fmt::format("{}", options.seed + std::uint64_t(i)),
-             .is_scaled = scales_rows(job_)} {
-    check(job_.train().max_steps >= 3, ErrorKind::kUsage,
-          "[statistics] --steps: expected at least 3, for the three parts of a training, got {}",
-          job_.train().max_steps);
-  }
+std::string label_of(const std::string& norm, bool is_scaled_in_front) {
+  return norm + (is_scaled_in_front ? " + ls" : "");
+}
 
-  StatisticsRun run() {
-    const auto look = [this](const TrainedStep& s) {
-      run_.lines.push_back(
-          {s.step, s.epoch, batch_statistics(values_at(s.program, site_), before_, norm_)});
-    };
-    training_.run({.mark = [this](Graph& g) { mark_site(g); },
-                   .expect = [this](std::int64_t, const task::Batch&) { read_before(); },
-                   .look = look});
-    return std::move(run_);
-  }
+void expect_thirds(std::size_t lines, const std::string& where) {
+  check(lines >= 3, ErrorKind::kUsage,
+        "[statistics] {}: expected at least 3 updates, for the three parts of a training, got {}",
+        where, lines);
+}
 
- private:
-  void mark_site(Graph& g) {
-    const std::vector<NormSite> sites = norm_sites(g, *norm_.op);
-    std::vector<std::string> names;
-    for (const NormSite& site : sites) names.push_back(site.name);
-    check(!sites.empty(), ErrorKind::kUsage, "[statistics] {} has no {}", run_.task, run_.norm);
-    const auto found =
-        asked_.empty() ? sites.begin() : std::ranges::find(sites, asked_, &NormSite::name);
-    check(found != sites.end(), ErrorKind::kUsage, "--site: {}", unknown_name(asked_, names));
-    site_ = *found;
-    run_.site = site_.name;
-    mark_values(g, site_, norm_);
+// A training here.
+StatisticsRun trained_run(const Options& options, int i, const StatisticsVariant& of) {
+  const train::Job job = zoo_job(options, i, {of.task, of.norm, kStatisticsSteps, of.settings()});
+  const auto observer = statistics_observer(job, {.every = kEveryUpdate, .site = options.site});
+  StatisticsRun run{.task = of.task,
+                    .norm = of.norm,
+                    .label = label_of(of.norm, is_scaled_in_front(job)),
+                    .site = "",
+                    .seed = fmt::format("{}", job.train().seed),
+                    .is_scaled = scales_rows(job),
+                    .is_whole = is_to_the_end(options)};
+  for (const ObservedLine& line : train_lines(options.backend, job, *observer)) {
+    run.site = line.values.at("site");
+    run.lines.push_back(statistics_line(line.step, line.values));
   }
+  expect_thirds(run.lines.size(), "--steps");
+  return run;
+}
 
-  void read_before() {
-    const auto leaf = [&](const char* name) {
-      return training_.variables().read(site_.name + "/" + name, true).to(DType::kF64);
-    };
-    if (norm_.is_centred) before_.mean = leaf("running_mean");
-    before_.square = leaf(norm_.is_centred ? "running_var" : "psi2");
-    before_.gain = leaf("gain");
+// A run of `keel train --observe statistics`.
+StatisticsRun stored_run(const StoredRun& stored) {
+  const std::string norm = setting_of(stored.job, "model.norm");
+  const bool is_in_front = is_scaled_in_front(stored.job);
+  StatisticsRun run{.task = std::string(stored.job.task().name()),
+                    .norm = norm,
+                    .label = label_of(norm, is_in_front),
+                    .site = "",
+                    .seed = fmt::format("{}", stored.job.train().seed),
+                    .is_scaled = scales_rows(stored.job),
+                    .is_whole = is_whole(stored)};
+  for (const auto& values : observed_lines(stored, "statistics")) {
+    run.site = values.value("site", "");
+    run.lines.push_back(statistics_line(values.at("step"), values));
   }
+  expect_thirds(run.lines.size(), "--run: " + stored.path);
+  return run;
+}
 
-  train::Job job_;
-  Training training_;
-  WatchedNorm norm_;
-  std::string asked_;
-  StatisticsRun run_;
-  NormSite site_;
-  NormBefore before_;
-};
+std::vector<StatisticsRun> stored_runs(const Options& options) {
+  constexpr std::string_view kMayDiffer[] = {"model.norm", "model.final_norm", "model.scaling",
+                                             "model.scaled_norms"};
+  const std::vector<StoredRun> stored = open_runs(options);
+  expect_one_recipe("statistics", stored, kMayDiffer);
+  std::vector<StatisticsRun> runs;
+  for (const StoredRun& one : stored) {
+    StatisticsRun run = stored_run(one);
+    const bool is_twice = std::ranges::any_of(runs, [&](const StatisticsRun& other) {
+      return std::tie(other.task, other.label, other.seed) ==
+             std::tie(run.task, run.label, run.seed);
+    });
+    check(!is_twice, ErrorKind::kUsage,
+          "[statistics] --run: expected runs that differ in task, norm, scaling or seed, got {} "
+          "besides another",
+          one.path);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::vector<StatisticsRun> trained_runs(const Options& options) {
+  std::vector<std::string> tasks{"translation", "cifar_resnet20"};
+  if (!options.task.empty()) tasks = {options.task};
+  std::vector<StatisticsRun> runs;
+  for (const std::string& task : tasks) {
+    for (const StatisticsVariant& variant : variants_of(options, task)) {
+      for (int i = 0; i < seeds_of(options, kStatisticsSeeds); ++i) {
+        runs.push_back(trained_run(options, i, variant));
+      }
+    }
+  }
+  return runs;
+}
 
 // The trainings of a task whose norm is called so, its rows scaled or not, one a seed; none if the
 // study did not run it. Of a norm that ran with several options they are those of the first.
@@ -200,22 +237,15 @@ void add_statistics_checks(const std::vector<StatisticsRun>& runs, Result& resul
 }  // namespace
 
 Result statistics(const Options& options) {
-  std::vector<std::string> tasks{"translation", "cifar_resnet20"};
-  if (!options.task.empty()) tasks = {options.task};
-  std::vector<StatisticsRun> runs;
-  for (const std::string& task : tasks) {
-    for (const StatisticsVariant& variant : variants_of(options, task)) {
-      for (int i = 0; i < seeds_of(options, kStatisticsSeeds); ++i) {
-        runs.push_back(StatisticsWatch(options, i, variant).run());
-      }
-    }
-  }
+  const std::vector<StatisticsRun> runs =
+      options.runs.empty() ? trained_runs(options) : stored_runs(options);
   Result result;
   result.tables = statistics_tables(runs);
   for (const StatisticsName& what : kStatisticsNames) {
     result.drawings.push_back(statistics_drawing(runs, what));
   }
   add_statistics_checks(runs, result);
+  if (!std::ranges::all_of(runs, &StatisticsRun::is_whole)) result.leave_open_what_fails();
   return result;
 }
 

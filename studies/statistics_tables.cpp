@@ -15,9 +15,9 @@ bool StatisticsName::is_there(const std::string& norm) const {
 
 std::vector<double> values_in(const StatisticsRun& run, StatisticsField field, int third) {
   std::vector<double> values;
-  const std::int64_t steps = std::ssize(run.lines);
-  for (const StatisticsLine& line : run.lines) {
-    if (3 * line.step / steps == third) values.push_back(line.found.*field);
+  const std::int64_t lines = std::ssize(run.lines);
+  for (std::int64_t i = 0; i < lines; ++i) {
+    if (3 * i / lines == third) values.push_back(run.lines[std::size_t(i)].found.*field);
   }
   return values;
 }
@@ -87,7 +87,7 @@ Table epochs_table(const std::vector<StatisticsRun>& runs) {
 }
 
 Table statistics_lines(const std::vector<StatisticsRun>& runs) {
-  Table table{"every step", {{"task", "norm", "step", "epoch"}}};
+  Table table{"every update that was looked at", {{"task", "norm", "step", "epoch"}}};
   for (const StatisticsName& what : kStatisticsNames) table.rows[0].push_back(what.name);
   table.rows[0].push_back("seed");
   for (const StatisticsRun& run : runs) {

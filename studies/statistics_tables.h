@@ -12,15 +12,16 @@
 namespace keel::study {
 
 struct StatisticsLine {
-  std::int64_t step = 0;
+  std::int64_t step = 0;  // the number of the update
   double epoch = 0;
-  BatchStatistics found;
+  BatchStatistics found = {};
 };
 
 // One training, with an eye on one norm.
 struct StatisticsRun {
   std::string task, norm, label, site, seed;
   bool is_scaled = false;  // the rows in front of the norm are
+  bool is_whole = false;   // it was trained to its end
   std::vector<StatisticsLine> lines = {};
 };
 
@@ -48,7 +49,7 @@ std::vector<double> values_in(const StatisticsRun& run, StatisticsField field, i
 // The values after the first third.
 std::vector<double> settled(const StatisticsRun& run, StatisticsField field);
 
-// Summaries by thirds and by epochs, and every step.
+// Summaries by thirds and by epochs, and every line.
 std::vector<Table> statistics_tables(const std::vector<StatisticsRun>& runs);
 
 // A number along the updates, of the first seed.

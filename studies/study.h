@@ -30,7 +30,7 @@ struct Options {
   std::string data = {};
   std::string site = {};  // the norm to look at; empty: the first
   std::vector<std::pair<std::string, std::string>> settings = {};
-  // For a study that takes runs: checkpoints to look at in place of some of its own trainings.
+  // For a study that takes runs: checkpoints to look at in place of its own trainings.
   std::vector<std::string> runs = {};
   bool quiet = true;  // otherwise a study that takes long reports its progress on stderr
 };
@@ -93,6 +93,9 @@ struct Result {
   void above_on_average(std::string claim, std::span<const double> values, double bound,
                         int needed);
   bool holds() const;
+  // Leaves the claims open that do not hold: trainings that were cut short do not refute what a
+  // source says of trainings to their end.
+  void leave_open_what_fails();
 };
 
 struct Study {

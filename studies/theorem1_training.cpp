@@ -7,10 +7,10 @@
 #include "src/ops/norm/norm.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
 #include "studies/norm_sites.h"
 #include "studies/theorem1_rows.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -48,7 +48,7 @@ class Recorder {
 
   StepObserver observer() {
     return {.mark = [this](Graph& g) { mark_all(g); },
-            .look = [this](const TrainedStep& step) { look(step.program); }};
+            .look = [this](const TrainedStep& step) { look(*step.program); }};
   }
   const std::vector<Line>& lines() const { return lines_; }
   // The ratio of each norm, in the order of the network, over all steps.
@@ -100,7 +100,7 @@ class Recorder {
 Recorder train_with(const Options& options, const Detaching& detaching) {
   const std::string norm = fmt::format("{}{{eps={}}}", detaching.norm, kEps);
   const train::Job job = vector_job(options, 0, {.norm = norm, .post = false, .steps = kSteps});
-  Training training(options.backend, job, RowOrder::kDrawn);
+  Training training(options.backend, job);
   Recorder recorder(detaching);
   training.run(recorder.observer());
   return recorder;

@@ -9,9 +9,9 @@
 #include "src/ops/norm/power_norm.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
 #include "studies/norm_sites.h"
-#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -41,10 +41,10 @@ std::vector<double> values(const Tensor& t) {
 
 class PowerRecorder {
  public:
-  PowerRecorder(const Training& training, double rows) : training_(training), rows_(rows) {}
+  PowerRecorder(Training& training, double rows) : training_(training), rows_(rows) {}
   StepObserver observer() {
     return {.mark = [this](Graph& g) { mark_all(g); },
-            .look = [this](const TrainedStep& step) { look(step.program); }};
+            .look = [this](const TrainedStep& step) { look(*step.program); }};
   }
   const std::vector<Site>& sites() const { return sites_; }
 
@@ -85,11 +85,11 @@ class PowerRecorder {
     }
   }
 
-  std::vector<double> read(const Site& s, const std::string& variable) const {
+  std::vector<double> read(const Site& s, const std::string& variable) {
     return values(training_.variables().read(s.site.name + "/" + variable, true));
   }
 
-  const Training& training_;
+  Training& training_;
   double rows_;
   std::vector<Site> sites_;
 };
@@ -103,7 +103,7 @@ std::vector<Site> train_with(const Options& options, const PowerVariant& variant
   const std::string norm = fmt::format(
       "powernorm{{heads=0,warmup=100,alpha_b={},mode={},eps=1e-5}}", kAlpha, variant.mode);
   const train::Job job = sentence_job(options, 0, {norm, variant.layer_scale});
-  Training training(options.backend, job, RowOrder::kStream);
+  Training training(options.backend, job);
   PowerRecorder recorder(training, double(job.train().batch));
   training.run(recorder.observer());
   return recorder.sites();

@@ -8,8 +8,8 @@
 #include "frontend/report/spread.h"
 #include "frontend/train/run_state.h"
 #include "studies/list.h"
+#include "studies/memory_training.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "studies/transfer_probe.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -145,7 +145,7 @@ Probed probe_training(const Options& options, const train::Job& job, train::Prog
       job, [&](task::Decoder& decoder) { training.decode(decoder); }, options, progress);
   const bool tells_stories = job.data().source == "builtin";
   const double before = tells_stories ? probe.topics() : 0;
-  training.run(told_steps(progress, who, job.train().max_steps));
+  training.run(told_steps(progress, who, training.total_steps()));
   const std::size_t begin = tasks.rows.size();
   if (!options.data.empty()) probe.add_tasks(tasks, who);
   if (tells_stories) {

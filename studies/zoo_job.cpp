@@ -1,13 +1,26 @@
 #include "studies/zoo_job.h"
 
 #include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
 
-#include "frontend/report/run.h"
+#include "frontend/io/metrics_log.h"
 #include "frontend/train/run_folder.h"
+#include "frontend/train/run_result.h"
 #include "frontend/train/run_state.h"
 #include "models/registry.h"
+#include "studies/memory_training.h"
 
 namespace keel::study {
+namespace {
+
+std::string value_in(const train::Config& config, const std::string& key) {
+  const std::vector<OptionFact> facts = config.facts();
+  const auto found = std::ranges::find(facts, key, &OptionFact::name);
+  return found == facts.end() ? "" : found->value;
+}
+
+}  // namespace
 
 std::string task_of(const Options& options, const std::string& task) {
   return options.task.empty() ? task : options.task;
@@ -37,6 +50,8 @@ task::OptionValues encoder_settings(const std::string& task) {
   return {{"model.sites", "encoder"}};
 }
 
+bool is_to_the_end(const Options& options) { return options.steps == 0 && !options.recipe.empty(); }
+
 int seeds_of(const Options& options, int study) {
   return options.seeds > 0 ? options.seeds : study;
 }
@@ -49,6 +64,12 @@ StoredRun open_run(const Options& options, const std::string& path) {
   return {path, std::move(file), std::move(job)};
 }
 
+std::vector<StoredRun> open_runs(const Options& options) {
+  std::vector<StoredRun> runs;
+  for (const std::string& path : options.runs) runs.push_back(open_run(options, path));
+  return runs;
+}
+
 std::filesystem::path run_folder_of(const std::string& checkpoint) {
   const std::filesystem::path parent = std::filesystem::absolute(checkpoint).parent_path();
   return parent.filename() == "checkpoints" ? parent.parent_path() : parent;
@@ -56,19 +77,74 @@ std::filesystem::path run_folder_of(const std::string& checkpoint) {
 
 std::string finished_corpus_of(const StoredRun& run) {
   if (run.job.task().name() != "translation" || run.job.data().source == "builtin") return "";
+  return is_whole(run) ? setting_of(run.job, "model.corpus") : "";
+}
+
+bool is_whole(const StoredRun& run) {
   const train::RunFolder folder{run_folder_of(run.path)};
-  if (!std::filesystem::exists(folder.result())) return "";
-  const bool is_finished = report::read_run(folder.path).outcome == report::Outcome::kFinished;
-  return is_finished ? setting_of(run.job, "model.corpus") : "";
+  if (!train::is_finished(folder)) return false;
+  const std::int64_t most = run.job.train().max_steps;
+  if (most == 0 || train::result_of(folder).value("steps", most) < most) return true;
+  const models::ModelEntry& entry = models::find_model(std::string(run.job.task().name()));
+  return std::ranges::any_of(entry.recipes, [&](const models::Recipe& recipe) {
+    train::Config config(entry.make());
+    config.apply_toml(recipe.toml, recipe.name);
+    return config.train().max_steps == most;
+  });
+}
+
+bool is_observed(const StoredRun& run, const std::string& observer) {
+  return std::filesystem::exists(train::RunFolder{run_folder_of(run.path)}.observation(observer));
+}
+
+std::vector<nlohmann::ordered_json> observed_lines(const StoredRun& run,
+                                                   const std::string& observer) {
+  const train::RunFolder folder{run_folder_of(run.path)};
+  const std::filesystem::path file = folder.observation(observer);
+  check(is_observed(run, observer), ErrorKind::kBadInput,
+        "{}: expected a run of keel train --observe {}, which writes {}, got none",
+        folder.path.string(), observer, file.string());
+  return io::read_metrics(file);
+}
+
+namespace {
+
+// These settings decide nothing that a study looks at.
+constexpr std::array<std::string_view, 8> kApart = {"train.seed",
+                                                    "data.seed",
+                                                    "data.source",
+                                                    "train.observe",
+                                                    "train.log_every",
+                                                    "train.test_every",
+                                                    "train.keep_checkpoints",
+                                                    "train.checkpoint_every"};
+
+}  // namespace
+
+void expect_one_recipe(const std::string& study, std::span<const StoredRun> runs,
+                       std::span<const std::string_view> may_differ) {
+  for (const StoredRun& run : runs) {
+    const auto like = std::ranges::find_if(runs, [&](const StoredRun& other) {
+      return other.job.task().name() == run.job.task().name();
+    });
+    for (const OptionFact& fact : like->job.config().facts()) {
+      const bool is_apart = std::ranges::count(kApart, fact.name) > 0 ||
+                            std::ranges::count(may_differ, fact.name) > 0;
+      const std::string value = setting_of(run.job, fact.name);
+      check(is_apart || value == fact.value, ErrorKind::kUsage,
+            "[{}] --run: expected runs of one recipe, got {} = {} of {} and {} of {}", study,
+            fact.name, fact.value, like->path, value, run.path);
+    }
+  }
 }
 
 std::string setting_of(const train::Job& job, const std::string& key) {
-  const std::vector<OptionFact> facts = job.config().facts();
-  const auto found = std::ranges::find(facts, key, &OptionFact::name);
-  return found == facts.end() ? "" : found->value;
+  return value_in(job.config(), key);
 }
 
-train::Job zoo_job(const Options& options, int i, const ZooRun& run) {
+namespace {
+
+train::Config zoo_config(const Options& options, int i, const ZooRun& run) {
   const models::ModelEntry& entry = models::find_model(run.task);
   train::Config config(entry.make());
   const std::string recipe = options.recipe.empty() ? "laptop" : options.recipe;
@@ -76,12 +152,32 @@ train::Job zoo_job(const Options& options, int i, const ZooRun& run) {
   const std::string seed = std::to_string(options.seed + std::uint64_t(i));
   for (const char* key : {"train.seed", "data.seed"}) config.set(key, seed);
   if (!options.data.empty()) config.set("data.source", options.data);
+  if (!run.measures) {
+    for (const auto& [key, value] : memory_settings()) config.set(key, value);
+  }
   for (const auto& [key, value] : run.settings) config.set(key, value);
   config.set("model.norm", run.norm);
-  config.set("train.max_steps", std::to_string(options.steps > 0 ? options.steps : run.steps));
+  if (!is_to_the_end(options)) {
+    config.set("train.max_steps", std::to_string(options.steps > 0 ? options.steps : run.steps));
+    config.set("train.epochs", "1000000");  // as many as these updates take
+  }
   for (const auto& [key, value] : options.settings) config.set(key, value);
   config.validate();
-  return train::Job(std::move(config));
+  return config;
+}
+
+}  // namespace
+
+train::Job zoo_job(const Options& options, int i, const ZooRun& run) {
+  return train::Job(zoo_config(options, i, run));
+}
+
+std::vector<std::string> source_norms(const Options& options, const std::string& task) {
+  if (task != "translation") return {"batchnorm", "pn_v", "powernorm"};
+  const train::Config config = zoo_config(options, 0, {task, "layernorm", 1});
+  return {"batchnorm{keep=0.95}", "pn_v",
+          fmt::format("powernorm{{heads={},warmup={}}}", value_in(config, "model.heads"),
+                      value_in(config, "train.warmup"))};
 }
 
 train::Job zoo_job_of_one_batch(const Options& options, int i, const ZooRun& run) {

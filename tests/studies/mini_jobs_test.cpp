@@ -6,9 +6,9 @@
 #include <numbers>
 
 #include "backends/backends.h"
+#include "studies/memory_training.h"
 #include "studies/residual_network.h"
 #include "studies/summary.h"
-#include "studies/training.h"
 #include "tests/support/checks.h"
 
 namespace keel::study {
@@ -27,13 +27,15 @@ lr = 1e-3
 warmup = 20
 )";
 
-train::Job short_run(const std::string& norm, std::uint64_t seed = 0) {
-  return mini_job(std::make_unique<Residual>(), kShort, seed, {{"model.norm", norm}});
+train::Job short_run(const std::string& norm, std::uint64_t seed = 0,
+                     const std::string& order = "drawn") {
+  return mini_job(std::make_unique<Residual>(), kShort, seed,
+                  {{"model.norm", norm}, {"model.order", order}});
 }
 
-std::vector<double> losses(const train::Job& job, RowOrder order = RowOrder::kDrawn) {
+std::vector<double> losses(const train::Job& job) {
   const auto backend = make_backend(default_backend());
-  Training training(*backend, job, order);
+  Training training(*backend, job);
   training.run();
   return training.traces().at("loss");
 }
@@ -41,9 +43,9 @@ std::vector<double> losses(const train::Job& job, RowOrder order = RowOrder::kDr
 TEST_CASE("mini training: a deep network learns with a norm and not without") {
   const auto backend = make_backend(default_backend());
   const train::Job normed = short_run("layernorm"), bare = short_run("none");
-  Training with(*backend, normed, RowOrder::kDrawn), without(*backend, bare, RowOrder::kDrawn);
-  CHECK(with.gradient_norm("stem") < 0.3);
-  CHECK(without.gradient_norm("stem") > 30);
+  Training with(*backend, normed), without(*backend, bare);
+  CHECK(gradient_norm(*backend, with.variables(), normed, "stem") < 0.3);
+  CHECK(gradient_norm(*backend, without.variables(), bare, "stem") > 30);
   const double before = with.evaluate(task::Split::kTrain).loss;
   with.run();
   without.run();
@@ -60,8 +62,8 @@ TEST_CASE("mini training: a seed decides every loss") {
 }
 
 TEST_CASE("mini training: a stream is read once and may not end early") {
-  test::check_refused([] { losses(short_run("layernorm"), RowOrder::kStream); },
-                      "[batches] row: expected");
+  test::check_refused([] { losses(short_run("layernorm", 0, "stream")); },
+                      "[rows] expected at most 16 updates");
 }
 
 // Weights of size lr in so many blocks are beyond float64 too.
@@ -70,8 +72,8 @@ TEST_CASE("mini training: a run that diverges stops, and is not evaluated") {
   const train::Job job =
       mini_job(std::make_unique<Residual>(), kShort, 0,
                {{"model.norm", "none"}, {"model.blocks", "40"}, {"train.lr", "1e5"}});
-  Training training(*backend, job, RowOrder::kDrawn);
-  test::check_refused([&] { training.run(); }, "[residual] step ", "loss", ErrorKind::kDiverged);
+  Training training(*backend, job);
+  test::check_refused([&] { training.run(); }, "step ", "loss", ErrorKind::kDiverged);
   test::check_refused([&] { training.evaluate(task::Split::kTest); }, "[residual] evaluation",
                       "loss", ErrorKind::kDiverged);
 }
@@ -79,8 +81,9 @@ TEST_CASE("mini training: a run that diverges stops, and is not evaluated") {
 TEST_CASE("mini training: an output that the model does not mark is refused") {
   const auto backend = make_backend(default_backend());
   const train::Job job = short_run("layernorm");
-  Training training(*backend, job, RowOrder::kDrawn);
-  test::check_refused([&] { training.gradient_norm("trunk"); }, "[residual] no output", "trunk");
+  Training training(*backend, job);
+  test::check_refused([&] { gradient_norm(*backend, training.variables(), job, "trunk"); },
+                      "[residual] no output", "trunk");
 }
 
 // The probability that Student's t with `freedom` degrees of freedom is below `t` > 0: half, and

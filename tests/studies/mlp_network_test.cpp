@@ -7,8 +7,8 @@
 
 #include "backends/reference/backend.h"
 #include "frontend/data/table_rows.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
-#include "studies/training.h"
 #include "tests/studies/matrix.h"
 
 namespace keel::study {
@@ -28,21 +28,22 @@ lr = 1e-30
 )";
 
 train::Job small_mlp(const std::string& norm) {
-  return mini_job(std::make_unique<Mlp>(), kSmallMlp, 7, {{"model.norm", norm}});
+  return mini_job(std::make_unique<Mlp>(), kSmallMlp, 7,
+                  {{"model.norm", norm}, {"model.order", "stream"}});
 }
 
 TEST_CASE("mlp network: a norm before each hidden relu, none at the logits") {
   const train::Job job = small_mlp("layerscaling");
   reference::ReferenceBackend backend;
-  Training training(backend, job, RowOrder::kStream);
+  Training training(backend, job);
   const auto layer = [&](const std::string& name, const Matrix& h) -> Matrix {
     const Matrix bias = matrix(training.variables().read(name + "/bias"));
     return (h * matrix(training.variables().read(name + "/weight"))).rowwise() +
            Eigen::RowVectorXd(bias.col(0));
   };
-  const task::Splits& splits = job.splits();
-  const data::Dataset rows =
-      dynamic_cast<const data::TableSplits&>(splits).table(task::Split::kTrain).take(16);
+  const train::Job same = mini_job(std::make_unique<Mlp>(), kSmallMlp, 7, {});
+  const auto& splits = dynamic_cast<const data::TableSplits&>(same.splits());
+  const data::Dataset rows = splits.table(task::Split::kTrain).take(16);
   Matrix h = matrix(rows.column("x"));
   for (const char* name : {"fc1", "fc2"}) {
     const Matrix a = layer(name, h);
@@ -63,7 +64,7 @@ TEST_CASE("mlp network: a norm before each hidden relu, none at the logits") {
 TEST_CASE("mlp network: weight norm takes its first lengths from the first batch") {
   const train::Job job = small_mlp("weightnorm");
   reference::ReferenceBackend backend;
-  const Training training(backend, job, RowOrder::kStream);
+  Training training(backend, job);
   for (const char* name : {"fc1/norm/gain", "fc2/norm/gain"}) {
     CHECK(training.variables().read(name).at(0) != 1);
   }

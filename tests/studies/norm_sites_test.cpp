@@ -7,9 +7,9 @@
 #include "frontend/train/step_graph.h"
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/norm/pn_v.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
 #include "studies/residual_network.h"
-#include "studies/training.h"
 
 namespace keel::study {
 namespace {
@@ -53,7 +53,7 @@ TEST_CASE(
     "norm sites: a value that is marked is there after every run, and a pass changes nothing") {
   const auto backend = make_backend("reference");
   const train::Job job = small_net("pn_v", 3);
-  Training training(*backend, job, RowOrder::kStream);
+  Training training(*backend, job);
   NormSite first;
   int runs = 0;
   const auto mark_all = [&](Graph& g) {
@@ -71,7 +71,7 @@ TEST_CASE(
       CHECK(y.at(i) == doctest::Approx(x.at(i) * rpsi.at(i % 64)));
     }
   };
-  training.pass({mark_all, look});
+  pass_over(*backend, training.variables(), job, {mark_all, look});
   CHECK(runs == 4);
   CHECK(training.variables().read("block1/norm/psi2").at(0) == 1);
   CHECK(training.traces().empty());

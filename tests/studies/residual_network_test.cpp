@@ -4,12 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <Eigen/Dense>
+#include <utility>
 
 #include "backends/reference/backend.h"
 #include "frontend/data/table_rows.h"
 #include "frontend/train/step_graph.h"
+#include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
-#include "studies/training.h"
 #include "tests/studies/matrix.h"
 #include "tests/support/checks.h"
 
@@ -33,7 +34,8 @@ lr = 1e-30
 )";
 
 train::Job small_residual(const task::OptionValues& settings) {
-  return mini_job(std::make_unique<Residual>(), kSmallResidual, 7, settings);
+  train::Job job = mini_job(std::make_unique<Residual>(), kSmallResidual, 7, settings);
+  return std::move(job).with({{"model.order", "stream"}});
 }
 
 Matrix scaled(const Matrix& x) {
@@ -43,7 +45,10 @@ Matrix scaled(const Matrix& x) {
 
 // The weights and the data of a network, and what it should compute.
 struct Judge {
-  explicit Judge(const train::Job& job) : variables(backend, 7), splits(job.splits()) {
+  explicit Judge(const train::Job& job)
+      : variables(backend, 7),
+        data(mini_job(std::make_unique<Residual>(), kSmallResidual, 7, {})),
+        splits(data.splits()) {
     variables.declare(train::build_step(job));
   }
   Matrix weight(const std::string& name) const { return matrix(variables.read(name + "/weight")); }
@@ -68,11 +73,12 @@ struct Judge {
 
   reference::ReferenceBackend backend;
   Variables variables;
+  train::Job data;  // whose rows are those of the job, as a table
   const task::Splits& splits;
 };
 
 double first_loss(Judge& judge, const train::Job& job) {
-  Training training(judge.backend, job, RowOrder::kStream);
+  Training training(judge.backend, job);
   training.run();
   return training.traces().at("loss")[0];
 }
@@ -114,8 +120,8 @@ Matrix variance(const Matrix& x) { return quadratic_mean(x.rowwise() - x.colwise
 TEST_CASE("residual network: distances are taken before the state takes in the batch") {
   const train::Job job = small_residual({{"model.norm", "batchnorm"}});
   Judge judge(job);
-  Training training(judge.backend, job, RowOrder::kStream);
-  training.run();
+  Training training(judge.backend, job);
+  training.run({.mark = [](Graph&) {}});
   const auto& traces = training.traces();
   const Matrix first = judge.stem(0), second = judge.stem(16);
   check_distances(traces.at("distance/running_mean"), 0, column_mean(first), column_mean(second));
@@ -126,8 +132,8 @@ TEST_CASE("residual network: distances are taken before the state takes in the b
 TEST_CASE("residual network: the layer scaling comes before the statistics") {
   const train::Job job = small_residual({{"model.norm", "pn_v"}, {"model.layer_scale", "true"}});
   Judge judge(job);
-  Training training(judge.backend, job, RowOrder::kStream);
-  training.run();
+  Training training(judge.backend, job);
+  training.run({.mark = [](Graph&) {}});
   check_distances(training.traces().at("distance/psi2"), 1, quadratic_mean(scaled(judge.stem(0))),
                   quadratic_mean(scaled(judge.stem(16))));
 }

@@ -39,7 +39,7 @@ inline Options on_small_pairs(Backend& backend) {
   return options;
 }
 
-// Checkpoints of translations in miniature after one update: seeds 1, 2, ... of every norm.
+// Checkpoints of translations in miniature after an epoch of one update: seeds 1, 2, ... of every norm.
 inline std::vector<std::string> small_translations(const std::filesystem::path& folder,
                                                    const std::vector<std::string>& norms,
                                                    int seeds) {
@@ -48,7 +48,7 @@ inline std::vector<std::string> small_translations(const std::filesystem::path& 
     for (int seed = 1; seed <= seeds; ++seed) {
       const std::filesystem::path run = folder / fmt::format("{}{}", norm, seed);
       test::train_in(run, test::small_job({"model.norm=" + norm, fmt::format("train.seed={}", seed),
-                                           "train.max_steps=1"},
+                                           "train.epochs=1", "train.batch=100000"},
                                           "translation"));
       runs.push_back(test::step_file(run, 1).string());
     }

@@ -51,7 +51,7 @@ TEST_CASE("study: singular-values of runs takes those of a norm as its seeds, an
                                                 "translation"));
   options.runs.back() = test::step_file(temp / "wide", 1).string();
   test::check_refused([&] { run_small("singular-values", options); },
-                      "[singular-values] --run: expected seeds of one network");
+                      "[singular-values] --run: expected runs of one recipe, got model.width = ");
 }
 
 TEST_CASE("study: singular-values of the table of a translation, padding and fillers left out") {
@@ -74,7 +74,7 @@ TEST_CASE("study: singular-values of the table of a translation, padding and fil
       "[singular-values] --site: expected a table such as source/table, got encoder1");
   const Options digits = on_small_digits(*backend);
   test::check_refused([&] { run_small("singular-values", digits); },
-                      "[singular-values] --task: mnist_mlp has no embeddings");
+                      "[singular-values] --site: mnist_mlp has no embeddings");
 }
 
 // The small pairs under the names of WMT's files.
@@ -96,8 +96,9 @@ TEST_CASE("study: singular-values judges three runs of either norm on WMT, and n
   Options options{*backend};
   const auto add_run = [&](const std::string& norm, int seed, const std::string& corpus) {
     const std::filesystem::path folder = temp / fmt::format("{}-{}{}", corpus, norm, seed);
+    // All pairs make one batch.
     test::Settings settings{"model.norm=" + norm, fmt::format("train.seed={}", seed),
-                            "train.max_steps=1"};
+                            "train.epochs=1", "train.batch=100000"};
     if (corpus == "wmt") {
       settings.insert(settings.end(), {"model.corpus=wmt", "model.languages=en-de",
                                        "data.source=" + (temp / "data").string()});

@@ -10,7 +10,7 @@
 #include "studies/batch_statistics.h"
 #include "studies/gradient_probe.h"
 #include "studies/lab.h"
-#include "studies/training.h"
+#include "studies/memory_training.h"
 #include "tests/support/checks.h"
 #include "tests/support/small_run.h"
 
@@ -38,18 +38,20 @@ TEST_CASE("zoo training: every update is seen, with its batch before it, over ep
     Training training(*backend, job);
     std::int64_t expected = -1;
     double epoch = 0;
-    const auto expect = [&](std::int64_t step, const task::Batch& batch) {
-      CHECK(batch.sizes == task::Sizes{32});
-      expected = step;
+    const auto expect = [&](const train::ObservedUpdate& update) {
+      CHECK(update.rows.at(std::uint32_t(update.place.epoch), update.place.batch).sizes ==
+            task::Sizes{32});
+      expected = update.place.step;
     };
     const auto look = [&](const TrainedStep& s) {
       CHECK(s.step == expected);
       CHECK(s.epoch > epoch);
-      CHECK(s.program.scalar("loss") == s.loss);
+      CHECK(s.part == 1);
+      CHECK(s.program->scalar("loss") == doctest::Approx(s.loss).epsilon(1e-12));
       epoch = s.epoch;
       found.push_back(s.loss);
     };
-    training.run({.expect = expect, .look = look});
+    training.run({.mark = [](Graph&) {}, .expect = expect, .look = look});
     CHECK(expected == 19);
     CHECK(epoch == doctest::Approx(2.5));  // 8 batches of 275 rows an epoch
     CHECK(training.evaluate(task::Split::kTest).rows == 60);
@@ -80,9 +82,23 @@ TEST_CASE("zoo training: options decide, and what no study can do is refused") {
         zoo_job_of_one_batch(options, 0, {"mnist_mlp", "none", 7});
       },
       "train.accumulate: expected 1, because this study takes an update as one batch, got 2");
-  const train::Job gathered = zoo_job(options, 0, {"mnist_mlp", "none", 7});
-  test::check_refused([&] { Training(*backend, gathered, RowOrder::kDrawn); },
-                      "train.accumulate: expected 1 where rows do not come in epochs, got 2");
+}
+
+// With dropout, and masks that every update draws anew.
+TEST_CASE("zoo training: a marked graph has the loss of the update itself, dropout and all") {
+  const auto backend = make_backend("reference");
+  Options options{*backend, 5, 1, 3};
+  options.data = test::small_pairs().string();
+  options.settings = {{"model.layers", "1"},    {"model.width", "8"},
+                      {"model.heads", "2"},     {"model.feed_forward", "8"},
+                      {"model.dropout", "0.3"}, {"train.batch", "128"}};
+  const train::Job job = zoo_job(options, 0, {"translation", "batchnorm", 3});
+  Training training(*backend, job);
+  const auto look = [&](const TrainedStep& s) {
+    CHECK(s.program->scalar("loss") == doctest::Approx(s.loss).epsilon(1e-12));
+  };
+  training.run({.mark = [](Graph&) {}, .look = look});
+  CHECK(training.traces().at("loss").size() == 3);
 }
 
 // The losses of the first updates of `keel train`.
@@ -118,23 +134,12 @@ TEST_CASE("zoo training: updates of several batches are those of keel train") {
     const train::Job job = small_job(options, norm);
     Training training(*backend, job);
     std::vector<double> losses;
-    double sum = 0;
-    int batches = 0;
-    const auto gather = [&](const Program& program) {
-      sum += program.scalar("loss");
-      ++batches;
-    };
-    const auto expect = [&](std::int64_t step, const task::Batch&) {
-      CHECK(batches == (step == 11 ? 0 : 2));
-    };
     const auto look = [&](const TrainedStep& s) {
-      CHECK(s.loss == sum + s.program.scalar("loss"));
       CHECK(s.epoch == doctest::Approx(double(s.step + 1) / 12));
+      CHECK(s.part == doctest::Approx(s.step == 11 ? 1 : 1 / 3.0));
       losses.push_back(s.loss);
-      sum = 0;
-      batches = 0;
     };
-    training.run({.gather = gather, .expect = expect, .look = look});
+    training.run({.look = look});
     CHECK(losses == losses_of_runner(*backend, job));
   }
 }
@@ -147,8 +152,8 @@ TEST_CASE("gradient probe: the slope at the weights of a training is its step's,
     Training training(*backend, job);
     GradientProbe probe(*backend, job);
     double loss = 0;
-    const auto expect = [&](std::int64_t, const task::Batch& batch) {
-      probe.take(batch, training.variables());
+    const auto expect = [&](const train::ObservedUpdate& update) {
+      probe.take(update);
       const Weights theta = probe.read(training.variables());
       const Slope here = probe.at(theta);
       loss = here.loss;
@@ -178,8 +183,8 @@ TEST_CASE("gradient probe: the loss at the weights of a training is its step's w
     Training training(*backend, job);
     GradientProbe probe(*backend, job);
     double loss = 0;
-    const auto expect = [&](std::int64_t, const task::Batch& batch) {
-      probe.take(batch, training.variables());
+    const auto expect = [&](const train::ObservedUpdate& update) {
+      probe.take(update);
       loss = probe.at(probe.read(training.variables())).loss;
     };
     const auto look = [&](const TrainedStep& s) {
@@ -273,8 +278,8 @@ TEST_CASE("batch statistics: a training's values are those of the norm, padding 
       mark(g, site, "mean", {site.forward, 1});
     };
     const auto look = [&](const TrainedStep& s) {
-      const NormValues values = values_at(s.program, site);
-      const Tensor found = fetch(s.program, site, "mean");
+      const NormValues values = values_at(*s.program, site);
+      const Tensor found = fetch(*s.program, site, "mean");
       CHECK(values.x.shape() == values.dy.shape());
       for (std::int64_t c = 0; c < found.elements(); ++c) {
         const std::vector<double> x = column(values.x, c);
