@@ -23,6 +23,7 @@ struct RunArgs {
 
 struct TrainArgs {
   RunArgs run;
+  std::vector<std::string> observe;
   std::string out, resume, seed, on_nonfinite, reduce = "fixed", carrier = "mpi";
   bool quiet = false;
   std::vector<std::string> searches = {};  // "key=v1,v2,..."; empty: one training
@@ -62,6 +63,7 @@ inline const std::vector<std::pair<std::string, std::string>> kListings{
     {"backends", "what computes, and whether it runs here"},
     {"ops", "the operations of graphs"},
     {"studies", "the claims that keel study checks"},
+    {"observers", "what keel train --observe writes of a training"},
     {"tables", "the tables and figures that keel reproduce trains"}};
 
 struct ListArgs {
@@ -213,6 +215,7 @@ struct ReproduceArgs {
   std::vector<std::string> tasks, norms;  // empty: all
   int jobs = 1;
   bool plan = false, as_is = false, pdf = false;
+  bool names_recipe = false;  // otherwise it is the usual one, and studies have their own
 };
 int run_reproduce(ReproduceArgs args);
 

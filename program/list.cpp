@@ -9,6 +9,7 @@
 #include "program/reproduce_choice.h"
 #include "program/support_probe.h"
 #include "src/ops/op_table.h"
+#include "studies/observers.h"
 #include "studies/study.h"
 
 namespace keel::cli {
@@ -61,6 +62,17 @@ Listing list_recipes() {
       listing.rows.push_back(
           {entry.name, recipe.name, first.starts_with("# ") ? first.substr(2) : ""});
     }
+  }
+  return listing;
+}
+
+Listing list_observers() {
+  Listing listing{{"observer", "about", "options", "source"}, {}};
+  for (const study::ObserverKind& kind : study::observer_kinds()) {
+    listing.rows.push_back(
+        {kind.name, kind.about,
+         fmt::format("every={}{}", attr_text(kind.usual.every), kind.has_site ? " site=" : ""),
+         kind.source});
   }
   return listing;
 }
@@ -191,14 +203,15 @@ int run_list(const ListArgs& args) {
   check(!args.markdown, ErrorKind::kUsage, "list {}: --markdown is for keys alone", what);
   check(args.name.empty() || what == "norms", ErrorKind::kUsage,
         "list {}: expected no name, got '{}'", what, args.name);
-  show(what.empty()         ? list_listings()
-       : what == "norms"    ? list_norms(args.name)
-       : what == "ops"      ? list_ops()
-       : what == "backends" ? list_backends()
-       : what == "studies"  ? list_studies()
-       : what == "tables"   ? list_tables()
-       : what == "recipes"  ? list_recipes()
-                            : list_tasks(what),
+  show(what.empty()          ? list_listings()
+       : what == "norms"     ? list_norms(args.name)
+       : what == "ops"       ? list_ops()
+       : what == "backends"  ? list_backends()
+       : what == "studies"   ? list_studies()
+       : what == "observers" ? list_observers()
+       : what == "tables"    ? list_tables()
+       : what == "recipes"   ? list_recipes()
+                             : list_tasks(what),
        args.json);
   return 0;
 }

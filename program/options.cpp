@@ -45,6 +45,12 @@ void add_train(Command command) {
   app->add_option("--on-nonfinite", args->on_nonfinite,
                   "stop, skip the update, or rollback to the last checkpoint, when a loss or\n"
                   "gradient is not finite; shorthand for --set train.on_nonfinite=...");
+  app->add_option("--observe", args->observe,
+                  "write what a study judges while it trains, as KIND or KIND{key=value,...} (see\n"
+                  "keel list observers); may be given several times; shorthand for\n"
+                  "--set train.observe=...")
+      ->allow_extra_args(false)
+      ->take_all();
   add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"},
              "how several processes add up: fixed, with the bits of one process, or fast, as\n"
              "their library does it");
@@ -190,8 +196,8 @@ void add_list(Command command) {
   std::vector<std::string> what{"models"};
   for (const auto& [name, about] : kListings) what.push_back(name);
   app->add_option("what", args->what,
-                  "tasks (or models), recipes, keys, norms, backends, ops, studies or tables;\n"
-                  "nothing: what can be listed")
+                  "tasks (or models), recipes, keys, norms, backends, ops, studies, observers or\n"
+                  "tables; nothing: what can be listed")
       ->check(CLI::IsMember(what));
   app->add_option("name", args->name, "of norms: this one alone; of keys: those of this model");
   CLI::Option* json = app->add_flag("--json", args->json, "machine-readable output on stdout");

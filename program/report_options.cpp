@@ -69,7 +69,10 @@ void add_reproduce(Command command) {
       "  keel reproduce xu-table4 --plan\n"
       "  keel reproduce xu-table4 --tasks mnist --recipe laptop --seeds 1 --data DIR\n"
       "  keel reproduce ba-figure6 --recipe laptop --seeds 4,7 --jobs 2 --out runs/figure6");
-  app->callback([args, command] { command.code = run_reproduce(*args); });
+  app->callback([args, command, app] {
+    args->names_recipe = app->count("--recipe") > 0;
+    command.code = run_reproduce(*args);
+  });
 }
 
 }  // namespace keel::cli

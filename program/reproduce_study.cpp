@@ -36,6 +36,12 @@ bool has_data(const study::StudiedFigure& figure, const ReproduceArgs& args) {
   return figure.takes_data && !args.run.data.empty() && args.run.data != "builtin";
 }
 
+// Whether the tasks that the study takes where none is named are trained by a recipe that the user
+// names, to its end.
+bool has_recipe(const study::StudiedFigure& figure, const ReproduceArgs& args) {
+  return figure.takes_data && args.names_recipe;
+}
+
 // The arguments of `keel study` that do the same.
 std::vector<std::string> words_of(const study::StudiedFigure& figure, const ReproduceArgs& args) {
   const study::Study& study = study::find_study(figure.study);
@@ -44,6 +50,7 @@ std::vector<std::string> words_of(const study::StudiedFigure& figure, const Repr
   const std::vector<std::int64_t> seeds = seeds_of(args.seeds);
   words.insert(words.end(), {"--seed", fmt::format("{}", seeds.front()), "--seeds",
                              fmt::format("{}", seeds.size())});
+  if (has_recipe(figure, args)) words.insert(words.end(), {"--recipe", args.run.recipe});
   if (has_data(figure, args)) words.insert(words.end(), {"--data", args.run.data});
   append_backend(words, args.run);
   return words;
@@ -59,6 +66,7 @@ study::Result result_of(const study::StudiedFigure& figure, const ReproduceArgs&
     options.seed = std::uint64_t(seeds.front());
     options.seeds = int(seeds.size());
   }
+  if (has_recipe(figure, args)) options.recipe = args.run.recipe;
   if (has_data(figure, args)) options.data = args.run.data;
   return study.run(options);
 }
@@ -143,10 +151,11 @@ report::Comparison heading_of(const study::StudiedFigure& figure) {
   return comparison;
 }
 
-void add_data(const std::string& data, report::Comparison& comparison) {
+void add_data(const std::string& data, bool is_to_the_end, report::Comparison& comparison) {
   if (data.empty()) return;
-  comparison.remarks.push_back(
-      fmt::format("Data: {}. The networks are small, and their training is cut short.", data));
+  comparison.remarks.push_back(fmt::format(
+      "Data: {}.{}", data,
+      is_to_the_end ? "" : " The networks are small, and their training is cut short."));
 }
 
 void add_kept(const Json& kept, report::Comparison& comparison) {
@@ -214,11 +223,11 @@ StudiedOutcome studied_outcome(const study::StudiedFigure& figure, const Reprodu
     why = fmt::format("Not run: {}.", error.what());
   }
   if (kept.is_null()) {
-    add_data(study_data(figure, args), outcome.comparison);
+    add_data(study_data(figure, args), has_recipe(figure, args), outcome.comparison);
     outcome.comparison.remarks.push_back(why);
     return outcome;
   }
-  add_data(kept["data"].get<std::string>(), outcome.comparison);
+  add_data(kept["data"].get<std::string>(), has_recipe(figure, args), outcome.comparison);
   add_kept(kept, outcome.comparison);
   outcome.complete = true;
   return outcome;

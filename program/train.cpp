@@ -1,4 +1,6 @@
 // keel train
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -17,6 +19,7 @@
 #include "program/search.h"
 #include "program/small_data.h"
 #include "src/core/shown.h"
+#include "studies/observers.h"
 
 namespace keel::cli {
 namespace {
@@ -78,9 +81,9 @@ std::map<std::string, std::string> values_of(const train::Config& config) {
 // What the network is, and what the order of rows, random numbers and the optimizer's state in a
 // checkpoint go by.
 bool is_fixed(const std::string& key) {
-  constexpr std::array<std::string_view, 8> kFixed = {
-      "train.seed",       "train.batch",     "train.accumulate", "train.shards",
-      "train.statistics", "train.optimizer", "data.seed",        "data.train_rows"};
+  constexpr std::array<std::string_view, 9> kFixed = {
+      "train.seed",      "train.batch", "train.accumulate", "train.shards", "train.statistics",
+      "train.optimizer", "data.seed",   "data.train_rows",  "train.observe"};
   return key.starts_with("model.") || std::ranges::find(kFixed, key) != kFixed.end();
 }
 
@@ -177,6 +180,13 @@ std::string interrupted_text(const train::Summary& summary, const std::string& f
                      summary.state.step, undone, program_called(), shell_quoted(folder));
 }
 
+void settle_observers(TrainArgs& args) {
+  const std::string observe = fmt::format("{}", fmt::join(args.observe, ";"));
+  expect_one("--observe", observe, "train.observe", args.run.sets);
+  if (!observe.empty()) args.run.sets.push_back("train.observe=" + observe);
+  study::check_observe(observe);
+}
+
 int train_with(TrainArgs args, Communicator& ranks) {
   if (!args.searches.empty()) return run_search(std::move(args), ranks.size());
   const bool writes = ranks.rank() == 0;
@@ -184,14 +194,17 @@ int train_with(TrainArgs args, Communicator& ranks) {
   if (!args.on_nonfinite.empty()) {
     args.run.sets.push_back("train.on_nonfinite=" + args.on_nonfinite);
   }
+  settle_observers(args);
   const bool resume = !args.resume.empty();
   const auto backend = make_backend(args.run);
   train::Job job = make_job(args, *backend, ranks);
   const std::string folder = resume ? args.resume : args.out;
   settle_compute(job, *backend, &ranks);
+  const auto observers = study::observers_of(job);
   const Reduction reduction = args.reduce == "fast" ? Reduction::kFast : Reduction::kFixed;
-  const train::RunOptions options{folder, resume,   args.quiet, facts_of(*backend, ranks),
-                                  &ranks, reduction};
+  train::RunOptions options{folder, resume,   args.quiet, facts_of(*backend, ranks),
+                            &ranks, reduction};
+  for (const auto& observer : observers) options.observers.push_back(observer.get());
   train::Trainer trainer(*backend, job, options);
   if (trainer.has_finished()) return writes ? finished_already(args, folder) : 0;
   const train::Summary summary = trainer.run();
