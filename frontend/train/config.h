@@ -165,8 +165,8 @@ struct TrainOptions {
                "updates left out in a row, or times gone back, until the run stops after all",
                at_least(1)),
         option("observe", &T::observe,
-               "what is written into observations/ on the way, as KIND{key=value,...};KIND, see "
-               "keel list observers; empty: nothing",
+               "what observers write into observations/ on the way (keel list observers); empty: "
+               "nothing",
                described("observers, as KIND{key=value,...};KIND"))};
   }
   static constexpr auto fields() {
