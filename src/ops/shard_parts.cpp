@@ -1,6 +1,7 @@
 #include "src/ops/shard_parts.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace keel {
 namespace {
@@ -17,6 +18,16 @@ Value given_for(const Graph& graph, Value all) {
   if (node.kind != NodeKind::kInput) return {};
   const auto found = std::ranges::find(graph.outputs(), node.name, &NamedValue::name);
   return found == graph.outputs().end() ? Value{} : found->value;
+}
+
+PerNode<int> parts_of(const Graph& graph) {
+  PerNode<int> part(graph, 0);
+  for (const NamedValue& output : graph.outputs()) {
+    if (output.name.starts_with(kMeeting)) ++part[output.value.node];
+  }
+  int given = 0;
+  for (int i = 0; i < graph.size(); ++i) given += std::exchange(part[i], given);
+  return part;
 }
 
 namespace ops {

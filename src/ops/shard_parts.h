@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "src/graph/graph.h"
+#include "src/graph/tables.h"
 
 namespace keel {
 
@@ -15,6 +15,9 @@ inline constexpr std::string_view kMeeting = "meeting/";
 
 // The value that a shard gives where it takes `all`; absent where `all` is no such input.
 Value given_for(const Graph& graph, Value all);
+
+// The part of a run that each node belongs to: the number of meetings that are given before it.
+PerNode<int> parts_of(const Graph& graph);
 
 namespace ops {
 

@@ -1,7 +1,6 @@
 #include "src/passes/memory_plan.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "src/passes/in_place.h"
 #include "src/passes/occupancy.h"
@@ -9,33 +8,9 @@
 namespace keel {
 namespace {
 
-struct Block {
-  std::int64_t bytes = 0;
-  Lifetime life;
-  std::int64_t offset = 0;
-};
-
-// Largest block first, each at the lowest offset that is free while it lives.
-std::int64_t place_blocks(std::vector<Block>& blocks, int times) {
-  std::vector<Block*> order;
-  for (Block& block : blocks) {
-    if (block.bytes > 0) order.push_back(&block);
-  }
-  std::ranges::stable_sort(order, std::greater{}, &Block::bytes);
-  Occupancy occupancy(times);
-  std::int64_t top = 0;
-  for (Block* block : order) {
-    block->offset = occupancy.lowest_free(block->life, block->bytes);
-    const std::int64_t end = block->offset + block->bytes;
-    occupancy.take(block->life, {block->offset, end});
-    top = std::max(top, end);
-  }
-  return top;
-}
-
-std::int64_t most_alive(const std::vector<Block>& blocks, int times) {
+std::int64_t most_alive(const std::vector<PlacedBlock>& blocks, int times) {
   std::vector<std::int64_t> change(std::size_t(times) + 1, 0);
-  for (const Block& block : blocks) {
+  for (const PlacedBlock& block : blocks) {
     change[std::size_t(block.life.first)] += block.bytes;
     change[std::size_t(block.life.last) + 1] -= block.bytes;
   }
@@ -48,9 +23,9 @@ std::int64_t element_bytes(const Buffer& buffer, const PlanOptions& options) {
   return options.element_bytes ? options.element_bytes(buffer.dtype) : size_of(buffer.dtype);
 }
 
-std::vector<Block> make_blocks(const Graph& graph, const BufferAssignment& assignment,
-                               const PlanOptions& options) {
-  std::vector<Block> blocks;
+std::vector<PlacedBlock> make_blocks(const Graph& graph, const BufferAssignment& assignment,
+                                     const PlanOptions& options) {
+  std::vector<PlacedBlock> blocks;
   for (const Buffer& buffer : assignment.buffers) {
     const std::int64_t size = element_bytes(buffer, options);
     const bool in_arena = buffer.kind == Buffer::kTemporary;
@@ -82,13 +57,13 @@ Location location_of(const Buffer& buffer, std::int64_t place, std::int64_t offs
 
 MemoryPlan plan_memory(const Graph& graph, const PlanOptions& options) {
   const BufferAssignment assignment = assign_buffers(graph, options.guarded);
-  std::vector<Block> blocks = make_blocks(graph, assignment, options);
+  std::vector<PlacedBlock> blocks = make_blocks(graph, assignment, options);
   const int times = graph.size() + 1;  // one for each node, and the end of the run
   MemoryPlan plan;
   plan.copies = assignment.copies;
   plan.in_place = assignment.in_place;
   plan.live_bytes = most_alive(blocks, times);
-  for (const Block& block : blocks) plan.total_bytes += block.bytes;
+  for (const PlacedBlock& block : blocks) plan.total_bytes += block.bytes;
   plan.arena_bytes = place_blocks(blocks, times);
   plan.locations = PerValue<Location>(graph);
   for (int i = 0; i < graph.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 namespace keel {
 
@@ -71,6 +72,23 @@ std::int64_t Occupancy::lowest_free(Lifetime life, std::int64_t bytes) const {
     }
   }
   return offset;
+}
+
+std::int64_t place_blocks(std::vector<PlacedBlock>& blocks, int times) {
+  std::vector<PlacedBlock*> order;
+  for (PlacedBlock& block : blocks) {
+    if (block.bytes > 0) order.push_back(&block);
+  }
+  std::ranges::stable_sort(order, std::greater{}, &PlacedBlock::bytes);
+  Occupancy occupancy(times);
+  std::int64_t top = 0;
+  for (PlacedBlock* block : order) {
+    block->offset = occupancy.lowest_free(block->life, block->bytes);
+    const std::int64_t end = block->offset + block->bytes;
+    occupancy.take(block->life, {block->offset, end});
+    top = std::max(top, end);
+  }
+  return top;
 }
 
 }  // namespace keel

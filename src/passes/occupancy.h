@@ -54,4 +54,15 @@ class Occupancy {
   std::vector<Taken> nodes_;  // the children of node i are 2 i and 2 i + 1, the root is 1
 };
 
+// Bytes that are in use for a lifetime, and the offset that they were given.
+struct PlacedBlock {
+  std::int64_t bytes = 0;
+  Lifetime life;
+  std::int64_t offset = 0;
+};
+
+// Gives each block the lowest offset that is free while it lives, the largest block first. Times
+// run from 0 to times - 1. Returns the bytes of all.
+std::int64_t place_blocks(std::vector<PlacedBlock>& blocks, int times);
+
 }  // namespace keel

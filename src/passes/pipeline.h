@@ -55,6 +55,13 @@ using ChooseNarrow = std::function<bool(const Graph&, const Node&)>;
 // operands reads the bf16 that was cast for it. The bits stay the same. Runs after all others.
 Graph absorb_casts(const Graph& graph, const ChooseNarrow& choose);
 
+// For a graph that runs in parts (src/ops/shard_parts.h): after the part with the output `loss`,
+// nothing reads what an earlier part computed for itself; it is computed again, by the same nodes
+// from what that part read. What one part leaves to another before the loss is kept for that,
+// unless it can be computed without products from what is kept. The bits stay the same. Runs after
+// all others, because it copies nodes as they are.
+Graph recompute(const Graph& graph, const std::string& loss);
+
 struct PassOptions {
   bool channels_last = false;       // run to_channels_last after the default passes
   ChoosePanels panels = {};         // if given, run to_panels as well

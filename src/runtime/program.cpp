@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "src/ops/shard_parts.h"
+#include "src/graph/verify.h"
 #include "src/passes/pipeline.h"
 
 namespace keel {
@@ -31,10 +31,22 @@ Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each
                             .verify_each = verify_each});
 }
 
+namespace {
+
+Graph compiled_graph(const Backend& backend, const Graph& graph, const CompileOptions& options) {
+  Graph result = options.optimize ? optimized_for(backend, graph, options.verify_passes) : graph;
+  if (options.recompute_before.empty()) return result;
+  result = recompute(result, options.recompute_before);
+  verify(result, "recompute");
+  return result;
+}
+
+}  // namespace
+
 Program::Program(Backend& backend, Variables& variables, const Graph& graph,
                  const CompileOptions& options)
     : backend_(backend),
-      graph_(options.optimize ? optimized_for(backend, graph, options.verify_passes) : graph),
+      graph_(compiled_graph(backend, graph, options)),
       constants_(backend, graph_) {
   variables.declare(graph_);
   std::vector<Prepared> prepared(std::size_t(graph_.size()));
@@ -46,6 +58,7 @@ Program::Program(Backend& backend, Variables& variables, const Graph& graph,
   place(variables, options);
   bind(prepared, options);
   find_meetings();
+  if (!meetings_.empty()) kept_ = find_kept_values(graph_, plan_, stored_bytes);
 }
 
 void Program::prepare(std::vector<Prepared>& prepared, std::vector<std::int64_t>& workspaces) {
@@ -104,44 +117,6 @@ void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& 
     kernels_.push_back(backend_.copy(ref(update.leaf), ref(update.next), guard));
     kernel_nodes_.push_back(-1);
   }
-}
-
-// The first node that reads an input, or the end.
-int Program::first_reader(const std::string& input) const {
-  const auto leaf = inputs_.find(input);
-  if (leaf == inputs_.end()) return graph_.size();
-  for (int i = 0; i < graph_.size(); ++i) {
-    if (std::ranges::find(graph_.node(i).inputs, leaf->second) != graph_.node(i).inputs.end()) {
-      return i;
-    }
-  }
-  return graph_.size();
-}
-
-void Program::find_meetings() {
-  for (const NamedValue& output : graph_.outputs()) {
-    if (!output.name.starts_with(kMeeting)) continue;
-    check(first_reader(output.name) > output.value.node, ErrorKind::kInternal,
-          "{} is read before it is given", output.name);
-    // Copies of updates, which have no node, come last.
-    const auto end = std::ranges::find_if(
-        kernel_nodes_, [&](int node) { return node < 0 || node > output.value.node; });
-    meetings_.push_back({output.name, std::size_t(end - kernel_nodes_.begin())});
-  }
-  std::ranges::sort(meetings_, {}, &Meeting::end);
-}
-
-void Program::run_part(std::int64_t i) {
-  if (i == 0) enter_carries();
-  if (parts_.empty()) {
-    std::size_t begin = 0;
-    for (std::size_t m = 0; m <= meetings_.size(); ++m) {
-      const std::size_t end = m < meetings_.size() ? meetings_[m].end : kernels_.size();
-      parts_.push_back(backend_.record(std::span(kernels_).subspan(begin, end - begin)));
-      begin = end;
-    }
-  }
-  parts_[std::size_t(i)]();
 }
 
 TensorType Program::stored_type(Value v) const {
@@ -304,7 +279,9 @@ std::string Program::inputs_text(const Node& node, const std::vector<Tensor>& va
 std::optional<NonFinite> Program::find_non_finite() {
   enter_carries();
   for (int i = 0; i < graph_.size(); ++i) {
-    if (graph_.node(i).kind == NodeKind::kOp) continue;
+    const Node& node = graph_.node(i);
+    const bool is_met = node.kind == NodeKind::kInput && outputs_.contains(node.name);
+    if (node.kind == NodeKind::kOp || is_met) continue;
     if (auto found = inspect_outputs(i)) return found;
   }
   for (std::size_t k = 0; k < kernels_.size(); ++k) {
@@ -317,6 +294,7 @@ std::optional<NonFinite> Program::find_non_finite() {
     backend_.run({&kernels_[k], 1});
     if (auto found = inspect_outputs(index)) {
       found->inputs = inputs_text(node, inputs);
+      found->part = std::ranges::count_if(meetings_, [&](const Meeting& m) { return m.end <= k; });
       return found;
     }
   }

@@ -12,6 +12,7 @@
 #include "src/runtime/arena.h"
 #include "src/runtime/carries.h"
 #include "src/runtime/constants.h"
+#include "src/runtime/kept_values.h"
 #include "src/runtime/program_memory.h"
 #include "src/runtime/variables.h"
 
@@ -30,6 +31,10 @@ struct CompileOptions {
   // The carries that this program shares with other programs of the same backend;
   // null: the program has its own.
   Carries* carries = nullptr;
+  // Name of the output that is the loss. If given, what is computed before the part of the loss is
+  // computed again after it (recompute, src/passes/pipeline.h), so that instances which take turns
+  // in one arena keep little.
+  std::string recompute_before = {};
 };
 
 // Returns the graph after the passes, including those that the backend asks for: the graph that a
@@ -46,6 +51,7 @@ struct NonFinite {
   std::int64_t element = 0;
   double value = 0;
   std::string inputs = {};  // what an op read: "x (2, 3) up to 17, fc1/weight (3, 4) up to 3e+38"
+  std::int64_t part = 0;    // of the run (run_part)
 };
 
 class Program {
@@ -69,6 +75,16 @@ class Program {
   std::int64_t meetings() const { return std::ssize(meetings_); }
   const std::string& meeting(std::int64_t i) const { return meetings_[std::size_t(i)].name; }
   void run_part(std::int64_t i);
+  // Instances may take turns in one arena. Each has a block of kept_bytes() to itself; before its
+  // part i it calls enter_part, feeds the meetings of meetings_read(i), and after it leave_part.
+  std::int64_t kept_bytes() const { return kept_.bytes; }
+  std::span<const std::int64_t> meetings_read(std::int64_t i) const {
+    return kept_.meetings[std::size_t(i)];
+  }
+  void enter_part(std::int64_t i, const Memory& kept);
+  void leave_part(std::int64_t i, Memory& kept);
+  // The part that computes an output.
+  std::int64_t part_of(const std::string& name) const;
   // Returns an output of the last run, in its declared type or, if `stored`, in the storage type.
   // If the output is a leaf that the run updated, its value is the new one.
   Tensor fetch(const std::string& name, bool stored = false) const;
@@ -81,7 +97,8 @@ class Program {
   // Runs `repeats` >= 1 times, updates and carries included, with a clock between kernels.
   std::vector<NodeTime> profile(int repeats);
   // Runs the graph once more, node by node, and reports the first leaf or node with a non-finite
-  // value. Variables and carries do not change: nodes that would overwrite one are skipped.
+  // value. Variables and carries do not change: nodes that would overwrite one are skipped. What
+  // all instances gave in a meeting counts as a result of theirs, and not as a leaf.
   std::optional<NonFinite> find_non_finite();
 
   const Graph& graph() const { return graph_; }
@@ -130,7 +147,8 @@ class Program {
     std::size_t end = 0;  // of the kernels before it
   };
   std::vector<Meeting> meetings_;
-  std::vector<Kernel> parts_;      // the kernels between meetings
+  std::vector<Kernel> parts_;  // the kernels between meetings
+  KeptValues kept_;
   std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy
   std::int64_t kernel_bytes_ = 0;  // bytes that the kernels hold
   std::unordered_map<std::string, Value> inputs_, outputs_;
