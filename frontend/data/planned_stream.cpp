@@ -62,7 +62,8 @@ std::vector<task::Sizes> PlannedStream::shapes() const {
 }
 
 const task::Batch& PlannedStream::at(std::uint32_t epoch, std::int64_t step) {
-  if (!options_.portion.is_whole()) return shard_at(epoch, step);
+  const task::Portion& portion = options_.portion;
+  if (!portion.is_whole() || portion.accumulate > 1) return shard_at(epoch, step);
   plan_->at(epoch, step, planned_);
   return make(planned_, epoch);
 }

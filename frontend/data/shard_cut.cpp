@@ -15,6 +15,10 @@ ShardPlace shard_place(const task::Portion& portion, std::int64_t batches, std::
   const std::int64_t first_batch = step / whole * portion.accumulate;
   const std::int64_t of_update = std::min(portion.accumulate, batches - first_batch);
   const std::int64_t within = step % whole;
+  if (portion.by_batch) {
+    return {first_batch + within / portion.count(), first_batch,
+            portion.first + within % portion.count()};
+  }
   return {first_batch + within % of_update, first_batch, portion.first + within / of_update};
 }
 

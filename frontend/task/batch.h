@@ -130,10 +130,12 @@ enum class Split { kTrain, kValid, kTest };
 // The shards of batches that a stream gives. Every batch is cut into `shards` contiguous pieces of
 // its rows, and an update has `accumulate` batches, in an epoch's last update perhaps fewer. The
 // stream gives shard `first` of all batches of an update, then the next shard of them, up to and
-// without shard `end`. Each counts as a batch; one without a row has no values.
+// without shard `end`; or, `by_batch`, these shards of the first batch, then of the next. Each
+// counts as a batch; one without a row has no values.
 struct Portion {
   std::int64_t shards = 1, first = 0, end = 1;
   std::int64_t accumulate = 1;
+  bool by_batch = false;
 
   bool is_whole() const { return shards == 1; }
   std::int64_t count() const { return end - first; }

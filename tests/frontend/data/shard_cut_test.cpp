@@ -98,6 +98,26 @@ TEST_CASE("shards: an update's micro-batches of one shard come before the next s
   CHECK_THROWS_AS(shard_place(portion, 7, 14), Error);
 }
 
+TEST_CASE("shards: by batch, the shards of a micro-batch come before those of the next") {
+  const task::Portion portion{.shards = 4, .first = 1, .end = 3, .accumulate = 3, .by_batch = true};
+  std::vector<std::pair<std::int64_t, std::int64_t>> places;
+  for (std::int64_t step = 0; step < 10; ++step) {
+    const ShardPlace place = shard_place(portion, 5, step);
+    places.emplace_back(place.batch, place.shard);
+    CHECK(place.first_batch == (step < 6 ? 0 : 3));
+  }
+  CHECK(places == std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1},
+                                                                     {0, 2},
+                                                                     {1, 1},
+                                                                     {1, 2},
+                                                                     {2, 1},
+                                                                     {2, 2},  //
+                                                                     {3, 1},
+                                                                     {3, 2},
+                                                                     {4, 1},
+                                                                     {4, 2}});
+}
+
 TEST_CASE("shards: of fewer rows than shards some have none, and count nothing") {
   const std::vector<std::int64_t> rows{8, 9};
   std::vector<std::size_t> sizes;
