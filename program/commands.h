@@ -25,6 +25,7 @@ struct TrainArgs {
   RunArgs run;
   std::vector<std::string> observe;
   std::string out, resume, seed, on_nonfinite, reduce = "fixed", carrier = "mpi";
+  std::int64_t at_once = 0;  // 0: the shards of one micro-batch
   bool quiet = false;
   std::vector<std::string> searches = {};  // "key=v1,v2,..."; empty: one training
   std::string by = {};                     // of a search: the metric; empty: the task's first

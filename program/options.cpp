@@ -54,6 +54,11 @@ void add_train(Command command) {
   add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"},
              "how several processes add up: fixed, with the bits of one process, or fast, as\n"
              "their library does it");
+  app->add_option("--at-once", args->at_once,
+                  "shards whose values are in memory at once where norms over the batch share\n"
+                  "their statistics; no byte of the run depends on it (default: those of one\n"
+                  "micro-batch)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
   add_choice(*app, "--carrier", args->carrier, {"mpi", "nccl"},
              "what carries large values between several processes: mpi, by the host, or nccl,\n"
              "from GPU to GPU");

@@ -147,6 +147,7 @@ void expect_same_start(Communicator& ranks, const Backend& backend, const TrainA
   train::RankFacts facts{{"--out", args.out},
                          {"--resume", args.resume},
                          {"--reduce", args.reduce},
+                         {"--at-once", std::to_string(args.at_once)},
                          {"--carrier", args.carrier}};
   for (const OptionFact& fact : config.facts()) facts.emplace_back(fact.name, fact.value);
   expect_same_ranks(ranks, backend, facts);
@@ -202,8 +203,8 @@ int train_with(TrainArgs args, Communicator& ranks) {
   settle_compute(job, *backend, &ranks);
   const auto observers = study::observers_of(job);
   const Reduction reduction = args.reduce == "fast" ? Reduction::kFast : Reduction::kFixed;
-  train::RunOptions options{folder, resume,   args.quiet, facts_of(*backend, ranks),
-                            &ranks, reduction};
+  train::RunOptions options{folder, resume,    args.quiet,  facts_of(*backend, ranks),
+                            &ranks, reduction, args.at_once};
   for (const auto& observer : observers) options.observers.push_back(observer.get());
   train::Trainer trainer(*backend, job, options);
   if (trainer.has_finished()) return writes ? finished_already(args, folder) : 0;

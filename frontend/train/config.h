@@ -23,8 +23,8 @@ constexpr auto choice_words(DecayedParameters) {
   return std::to_array<std::string_view>({"weights", "all"});
 }
 
-// The rows that a norm over the batch takes its statistics from where a batch is cut into shards:
-// all of them, or those of the shard.
+// The rows that a norm over the batch takes its statistics from where an update has several shards
+// or micro-batches: all of them, or those of each by itself.
 enum class ShardStatistics { kSynchronised, kLocal };
 constexpr auto choice_words(ShardStatistics) {
   return std::to_array<std::string_view>({"synchronised", "local"});
@@ -132,8 +132,8 @@ struct TrainOptions {
                "may share the work",
                between(1, 65536)),
         option("statistics", &T::statistics,
-               "with shards, the rows that norms over the batch take statistics from: those of the "
-               "whole batch, synchronised, or those of each shard, local"),
+               "the rows that norms over the batch take statistics from: those of all shards and "
+               "micro-batches of an update, synchronised, or those of each by itself, local"),
         option("compute", &T::compute,
                "the type of the factors of products while training: f32, bf16, or auto, the faster "
                "of both by a measurement")};

@@ -30,8 +30,9 @@ std::optional<double> kept_by(const Node& node) {
 
 FirstValue first_value_left(const Job& job, std::int64_t updates) {
   const Graph graph = build_step(job);
-  // Micro-batches of shards move the statistics once an update.
-  const bool counts_micro_batches = job.train().shards == 1;
+  // Micro-batches of shards move the statistics once an update, and so do those that share them.
+  const bool counts_micro_batches =
+      job.train().shards == 1 && job.train().statistics == ShardStatistics::kLocal;
   const auto batches = double(updates * (counts_micro_batches ? job.train().accumulate : 1));
   FirstValue most;
   for (int i = 0; i < graph.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "src/ops/norm/mabn.h"
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/power_norm.h"
+#include "src/ops/shard_parts.h"
 #include "src/ops/stop_gradient.h"
 
 namespace keel::train {
@@ -24,14 +25,26 @@ bool is_column_norm(const Node& node) {
 void expect_shardable(const Graph& g, const TrainOptions& train) {
   for (int i = 0; i < g.size(); ++i) {
     const Node& node = g.node(i);
-    check(node.kind != NodeKind::kCarry, ErrorKind::kUsage,
+    if (node.kind != NodeKind::kCarry) continue;
+    check(train.shards == 1, ErrorKind::kUsage,
           "train.shards: expected 1 for a network that carries {} from batch to batch, got {}",
           node.name, train.shards);
-    const bool is_local = train.statistics == ShardStatistics::kLocal;
-    check(is_local || train.accumulate == 1 || !is_column_norm(node), ErrorKind::kUsage,
-          "train.statistics: expected local with train.accumulate = {}, because of {}, got {}",
-          train.accumulate, node.name, attr_text(train.statistics));
+    fail(
+        ErrorKind::kUsage,
+        "train.statistics: expected local with train.accumulate = {} for a network with norms over "
+        "the batch that carries {} from batch to batch, got {}",
+        train.accumulate, node.name, attr_text(train.statistics));
   }
+}
+
+// The net of a shard, whose norms share their statistics as the recipe says.
+nn::Net shard_net(Graph& g, const Job& job, std::vector<nn::Watch>* watches) {
+  const TrainOptions& train = job.train();
+  nn::Net net = drawing_net(g, job, nn::Mode::kTrain);
+  net.watches = watches;
+  const bool shares = train.statistics == ShardStatistics::kSynchronised;
+  net.shards = shares ? train.shards * train.accumulate : 1;
+  return net;
 }
 
 std::string under(std::string_view prefix, const std::string& name) {
@@ -93,6 +106,26 @@ std::string given_name(const Graph& shard, const std::string& leaf) {
   return "";
 }
 
+// A gradient that is added up over more than one part of the run would be kept from part to part.
+// Where its terms are few, as those of a table that source, target and logits share, each is summed
+// over the shards by itself, and the update adds them up.
+std::vector<Value> terms_of(const Graph& g, const PerNode<int>& part, Value gradient) {
+  constexpr std::size_t kMostTerms = 4;
+  std::vector<Value> terms{gradient};
+  for (;;) {
+    const Node& node = g.node(terms.front());
+    const bool is_sum = node.op == &elementwise_op(EwCode::kAdd);
+    if (!is_sum || part[node.inputs[0].node] == part[terms.front().node]) return terms;
+    if (terms.size() == kMostTerms) return {gradient};
+    terms.front() = node.inputs[1];
+    terms.insert(terms.begin(), node.inputs[0]);
+  }
+}
+
+std::string term_name(const std::string& output, std::size_t term) {
+  return term == 0 ? output : fmt::format("{}+{}", output, term);
+}
+
 // What the update reads: parameters with their gradients, and the states' next values.
 struct Given {
   std::vector<Value> parameters, gradients;
@@ -107,7 +140,10 @@ Given add_given(Graph& g, const Graph& shard) {
     const std::string name = given_name(shard, node.name);
     if (name.empty()) continue;
     const Value leaf = leaf_like(g, node);
-    const Value input = g.input(name, node.outputs[0]);
+    Value input = g.input(name, node.outputs[0]);
+    for (std::size_t term = 1; has_output(shard, term_name(name, term)); ++term) {
+      input = ops::add(g, input, g.input(term_name(name, term), node.outputs[0]));
+    }
     if (node.kind == NodeKind::kState) {
       const bool is_summed = name.starts_with(kSummed);
       g.mark_update(leaf, is_summed ? ops::mul(g, input, share) : ops::stop_gradient(g, input));
@@ -121,12 +157,20 @@ Given add_given(Graph& g, const Graph& shard) {
 
 }  // namespace
 
+bool shares_statistics(const Job& job) {
+  Graph g;
+  nn::Net net = shard_net(g, job, nullptr);
+  if (net.shards == 1) return false;
+  add_network(net, job.network(), job.network().sizes(job.train().batch));
+  for (int i = 0; i < g.size(); ++i) {
+    if (is_column_norm(g.node(i))) return true;
+  }
+  return false;
+}
+
 Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Watch>* watches) {
   Graph g;
-  nn::Net net = drawing_net(g, job, nn::Mode::kTrain);
-  net.watches = watches;
-  const bool shares = job.train().statistics == ShardStatistics::kSynchronised;
-  net.shards = shares ? job.train().shards : 1;
+  nn::Net net = shard_net(g, job, watches);
   add_network(net, job.network(), sizes);
   expect_shardable(g, job.train());
   const Value loss = std::ranges::find(g.outputs(), "loss", &NamedValue::name)->value;
@@ -134,9 +178,15 @@ Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Watc
   const Gradients gradients = differentiate(g, loss, parameters);
   net.update(gradients.states);
   const WholeLeaves whole(g, job.train());
+  const PerNode<int> part = parts_of(g);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (gradients.of[i].valid()) {
-      g.mark_output(whole.output(g.node(parameters[i])), gradients.of[i]);
+    if (!gradients.of[i].valid()) continue;
+    const std::string name = whole.output(g.node(parameters[i]));
+    const bool is_summed = name.starts_with(kSummed);
+    const std::vector<Value> terms =
+        is_summed ? terms_of(g, part, gradients.of[i]) : std::vector{gradients.of[i]};
+    for (std::size_t term = 0; term < terms.size(); ++term) {
+      g.mark_output(term_name(name, term), terms[term]);
     }
   }
   for (const Update& update : g.take_updates()) {

@@ -5,6 +5,7 @@
 // nothing: every shard starts from the states before the update. Its outputs are "loss", what its
 // layers watch, and the gradient of each parameter and the next value of each state,
 // under kSummed + NAME  those that differ between shards; those of states are averaged in the end;
+//   a gradient may be the sum of this and of kSummed + NAME + "+1", "+2" and so on;
 // under kWhole + NAME   those that are the same in every shard: states of whole numbers and, with
 //   train.statistics = synchronised, the states, gains and biases of norms over the batch.
 // Where such norms share their statistics, shards meet (src/ops/shard_parts.h).
@@ -16,8 +17,10 @@ namespace keel::train {
 
 inline constexpr std::string_view kSummed = "summed/", kWhole = "whole/";
 
-// Throws Error{kUsage} if the network has carries, and where norms over the batch would have to
-// share their statistics in micro-batches.
+// Whether the shards and micro-batches of an update share the statistics of norms over the batch.
+bool shares_statistics(const Job& job);
+
+// Throws Error{kUsage} if the network has carries.
 Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Watch>* watches);
 
 // Clipping, optimizer and states, from the outputs of any shard's graph as inputs of the same

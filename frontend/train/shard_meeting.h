@@ -1,6 +1,7 @@
 // Runs the programs of shards in step, where their graphs meet (src/ops/shard_parts.h).
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -10,27 +11,43 @@
 
 namespace keel::train {
 
+// One shard of one micro-batch of an update, as it is computed.
+struct ShardInstance {
+  Program* program = nullptr;  // null: it has no row
+  // Where it keeps values while others run in the same arena; null: it has an arena to itself.
+  Memory* kept = nullptr;
+};
+
 class Meetings {
  public:
-  // Those of every program of a shard, of which `like` is one.
-  Meetings(Communicator& ranks, std::int64_t shards, const Program& like);
+  // Those of every program of a shard, of which `like` is one, in so many micro-batches of as many
+  // shards.
+  Meetings(Communicator& ranks, std::int64_t shards, std::int64_t micro_batches,
+           const Program& like);
 
   bool any() const { return !bytes_.empty(); }
-  // Runs the programs of this rank's shards, in their order; null stands for one without a row. All
-  // ranks call this.
-  void run(std::span<Program* const> programs);
+  // Runs the instances of this rank: its shards of the first micro-batch, then of the next. Before
+  // the first part of an instance it calls `begin` with its number, which feeds the program, and
+  // after each part `end` with the part and the number: then the outputs of the part can be read.
+  // All ranks call this.
+  using Begin = std::function<void(std::size_t)>;
+  using End = std::function<void(std::int64_t, std::size_t)>;
+  void run(std::span<ShardInstance> instances, const Begin& begin, const End& end);
   // Feeds a program that is to run by itself what the shards gave in their last run.
   void feed_last(Program& program) const;
 
  private:
-  void meet(std::int64_t meeting, std::span<Program* const> programs);
+  void run_part(std::int64_t part, const ShardInstance& instance);
+  void feed_read(std::int64_t part, const ShardInstance& instance);
+  std::span<std::byte> given_by(std::int64_t meeting, std::size_t instance);
+  void gather(std::int64_t meeting);
 
   Communicator& ranks_;
-  std::int64_t shards_;
+  std::int64_t shards_, micro_batches_;
   std::vector<std::string> names_;
-  std::vector<std::size_t> bytes_;  // that one shard gives, by meeting
-  std::vector<std::byte> mine_;
-  std::vector<std::vector<std::byte>> all_;  // of all shards, by meeting
+  std::vector<std::size_t> bytes_;  // that one instance gives, by meeting
+  std::vector<std::byte> mine_, by_rank_;
+  std::vector<std::vector<std::byte>> all_;  // of all instances, by meeting
 };
 
 }  // namespace keel::train

@@ -9,12 +9,14 @@
 namespace keel::train {
 
 ShardRecords::ShardRecords(Communicator& ranks, std::int64_t shards, std::size_t watched,
-                           std::size_t whole)
-    : ranks_(ranks), shards_(shards), watched_(watched), whole_(whole) {}
+                           std::size_t whole, std::size_t losses)
+    : ranks_(ranks), shards_(shards), watched_(watched), whole_(whole), losses_(losses) {}
 
 ShardRecord ShardRecords::empty() const {
   constexpr double kNothing = -std::numeric_limits<double>::infinity();
-  return {.watched = std::vector<double>(watched_, kNothing), .whole = std::vector<double>(whole_)};
+  return {.losses = std::vector<double>(losses_),
+          .watched = std::vector<double>(watched_, kNothing),
+          .whole = std::vector<double>(whole_)};
 }
 
 // A rank with fewer shards than another sends empty ones, too.
@@ -22,11 +24,12 @@ void ShardRecords::exchange(const std::vector<ShardRecord>& own, int signal) {
   const std::size_t most = std::size_t((shards_ + ranks_.size() - 1) / ranks_.size());
   std::vector<double> mine{double(signal)};
   for (const ShardRecord& record : own) {
-    mine.insert(mine.end(), {record.loss, record.with_rows});
+    mine.push_back(record.with_rows);
+    mine.insert(mine.end(), record.losses.begin(), record.losses.end());
     mine.insert(mine.end(), record.watched.begin(), record.watched.end());
     mine.insert(mine.end(), record.whole.begin(), record.whole.end());
   }
-  mine.resize(1 + most * (2 + watched_ + whole_));
+  mine.resize(1 + most * (1 + losses_ + watched_ + whole_));
   const std::vector<double> all = gathered(ranks_, mine);
   all_.clear();
   signal_ = 0;
@@ -34,8 +37,9 @@ void ShardRecords::exchange(const std::vector<ShardRecord>& own, int signal) {
     const double* from = all.data() + std::size_t(r) * mine.size();
     signal_ = std::max(signal_, int(*from++));
     for (std::int64_t i = shards_of_rank(shards_, r, ranks_.size()).count(); i > 0; --i) {
-      const double *watched = from + 2, *whole = watched + watched_, *end = whole + whole_;
-      all_.push_back({from[0], from[1], {watched, whole}, {whole, end}});
+      const double *losses = from + 1, *watched = losses + losses_, *whole = watched + watched_,
+                   *end = whole + whole_;
+      all_.push_back({{losses, watched}, *from, {watched, whole}, {whole, end}});
       from = end;
     }
   }
@@ -43,9 +47,11 @@ void ShardRecords::exchange(const std::vector<ShardRecord>& own, int signal) {
 
 double ShardRecords::loss() const {
   TreeSum<double> sum;
-  for (const ShardRecord& record : all_) {
-    std::vector<double> term{record.loss};
-    sum.add(term);
+  for (std::size_t i = 0; i < losses_; ++i) {
+    for (const ShardRecord& record : all_) {
+      std::vector<double> term{record.losses[i]};
+      sum.add(term);
+    }
   }
   return sum.sum().front();
 }

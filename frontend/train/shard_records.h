@@ -9,15 +9,16 @@
 namespace keel::train {
 
 struct ShardRecord {
-  double loss = 0;
-  double with_rows = 0;  // its micro-batches that have rows
+  std::vector<double> losses;  // one for all of its micro-batches, or one for each
+  double with_rows = 0;        // its micro-batches that have rows
   std::vector<double> watched, whole;
 };
 
 class ShardRecords {
  public:
   // A record has so many values of each kind.
-  ShardRecords(Communicator& ranks, std::int64_t shards, std::size_t watched, std::size_t whole);
+  ShardRecords(Communicator& ranks, std::int64_t shards, std::size_t watched, std::size_t whole,
+               std::size_t losses = 1);
 
   // Of a shard that has run nothing yet.
   ShardRecord empty() const;
@@ -25,7 +26,8 @@ class ShardRecords {
   // have received ride on them. All ranks call this.
   void exchange(const std::vector<ShardRecord>& own, int signal);
 
-  double loss() const;                    // in the order of src/runtime/shard_tree.h
+  // In the order of src/runtime/shard_tree.h, those of one micro-batch after those of another.
+  double loss() const;
   double with_rows() const;               // of all
   int signal() const { return signal_; }  // of any rank, or 0
   std::vector<double> watched() const;    // the largest of all
@@ -35,7 +37,7 @@ class ShardRecords {
  private:
   Communicator& ranks_;
   std::int64_t shards_;
-  std::size_t watched_, whole_;
+  std::size_t watched_, whole_, losses_;
   std::vector<ShardRecord> all_;
   int signal_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "frontend/train/shard_runner.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "frontend/train/shard_graph.h"
@@ -11,10 +12,21 @@
 namespace keel::train {
 namespace {
 
-task::StreamOptions shard_options(const TrainOptions& train, ShardRange own) {
+task::StreamOptions shard_options(const TrainOptions& train, ShardRange own, bool by_batch) {
   return {.batch = train.batch,
           .shuffle = static_cast<std::uint64_t>(train.seed),
-          .portion = {train.shards, own.first, own.end, train.accumulate}};
+          .portion = {train.shards, own.first, own.end, train.accumulate, by_batch}};
+}
+
+// The pieces of an update that lie alone in an arena, beside one arena for all others.
+std::int64_t alone_of(std::int64_t own, const TrainOptions& train, std::int64_t at_once) {
+  return std::min(own * train.accumulate, at_once > 0 ? at_once : own) - 1;
+}
+
+// Whether a rank has more pieces than it may hold at once, which all ranks must agree on.
+bool take_turns(const Communicator& ranks, const TrainOptions& train, std::int64_t at_once) {
+  const std::int64_t most = (train.shards + ranks.size() - 1) / ranks.size();
+  return most * train.accumulate > (at_once > 0 ? at_once : most);
 }
 
 }  // namespace
@@ -26,7 +38,9 @@ std::unique_ptr<Steps> make_steps(Backend& backend, Variables& variables, const 
         "train.shards: expected at least {}, for each of {} processes takes whole shards, got {}; "
         "give a number with --set train.shards=N, which is a part of the recipe",
         processes, processes, shards);
-  if (shards == 1) return std::make_unique<StepRunner>(backend, variables, job, stream);
+  if (shards == 1 && !shares_statistics(job)) {
+    return std::make_unique<StepRunner>(backend, variables, job, stream);
+  }
   if (backend.storage(DType::kF32) == DType::kF64) {
     return std::make_unique<ShardRunner<double>>(backend, variables, job, stream, ranks);
   }
@@ -39,21 +53,26 @@ ShardRunner<T>::ShardRunner(Backend& backend, Variables& variables, const Job& j
     : Steps(backend, variables, job, stream),
       ranks_(ranks.all),
       own_(shards_of_rank(job.train().shards, ranks_.rank(), ranks_.size())),
-      shards_(job.splits().stream(task::Split::kTrain, shard_options(job.train(), own_))),
-      shard_(backend, variables,
-             [this](const task::Sizes& sizes) {
-               watches_.clear();
-               return build_shard(job_, sizes, &watches_);
-             },
-             {.arena = &arena_, .carries = &carries_}),
+      shares_(shares_statistics(job)),
+      alone_(shares_ ? alone_of(own_.count(), job.train(), ranks.at_once) : 0),
+      takes_turns_(shares_ && take_turns(ranks_, job.train(), ranks.at_once)),
+      shards_(job.splits().stream(task::Split::kTrain, shard_options(job.train(), own_, shares_))),
+      shard_(
+          backend, variables,
+          [this](const task::Sizes& sizes) {
+            watches_.clear();
+            return build_shard(job_, sizes, &watches_);
+          },
+          {.arena = &arena_, .carries = &carries_, .recompute_before = takes_turns_ ? "loss" : ""}),
       largest_(shard_.at(shards_->shapes().front())),
-      outputs_(largest_.graph()),
-      records_(ranks_, job.train().shards, watches_.size(), outputs_.whole_count()),
-      meetings_(ranks_, job.train().shards, largest_),
+      outputs_(largest_, takes_turns_),
+      records_(ranks_, job.train().shards, watches_.size(), outputs_.whole_count(),
+               shares_ ? std::size_t(job.train().accumulate) : 1),
+      meetings_(ranks_, job.train().shards, job.train().accumulate, largest_),
       update_(backend, variables, build_update(job, largest_.graph()),
               {.guard = job.train().skips() ? "guard" : "grad_norm", .arena = &arena_}),
       sum_(ranks_, job.train().shards, ranks.reduction) {
-  if (meetings_.any()) expect_same_meetings();
+  if (shares_) expect_same_meetings();
 }
 
 // A recurrent norm over the batch meets once a time step.
@@ -87,16 +106,18 @@ Program& ShardRunner<T>::feed(ProgramCache& programs, const task::Batch& batch,
   return program;
 }
 
-// The outputs of the program's last run become the next term of the shard's sum.
+// What a part of the program has given, besides the terms of sums.
 template <class T>
-void ShardRunner<T>::take(const Program& program, ShardRecord& record) {
-  outputs_.read_summed(program, std::span(term_));
-  record.loss += program.scalar("loss");
+void ShardRunner<T>::take(const Program& program, std::int64_t part, double& loss,
+                          ShardRecord& record) {
+  if (outputs_.comes("loss", part)) loss += program.scalar("loss");
   for (std::size_t i = 0; i < watches_.size(); ++i) {
+    if (!outputs_.comes(watch_output(i), part)) continue;
     double& largest = record.watched[i];
     largest = std::max(largest, program.scalar(watch_output(i)));
   }
-  if (record.with_rows++ == 0) outputs_.read_whole<T>(program, record.whole);
+  if (record.with_rows == 0) outputs_.read_whole<T>(program, part, record.whole);
+  if (part == program.meetings()) ++record.with_rows;
 }
 
 template <class T>
@@ -106,19 +127,10 @@ void ShardRunner<T>::run(const Piece& piece, ShardRecord& record) {
   if (!batch.rows.empty()) {
     Program& program = feed(shard_, batch, piece);
     program.run();
-    take(program, record);
+    outputs_.read_summed(program, 0, std::span(term_));
+    take(program, 0, record.losses.front(), record);
   }
-  shard_sum_.add(term_);
-}
-
-template <class T>
-ProgramCache& ShardRunner<T>::programs_of(std::int64_t shard) {
-  if (shard == own_.first) return shard_;
-  const auto place = std::size_t(shard - own_.first - 1);
-  while (others_.size() <= place) {
-    others_.push_back(std::make_unique<Slot>(*this));
-  }
-  return others_[place]->programs;
+  micro_sum_.add(term_);
 }
 
 template <class T>
@@ -131,22 +143,63 @@ ShardRunner<T>::Slot::Slot(ShardRunner& runner)
                },
                {.arena = &arena}) {}
 
-// The norms of all shards wait for each other, so that none runs ahead.
+// Programs that run in step hold their values at the same time, in arenas of their own, or keep
+// some of them for their next turn.
 template <class T>
-std::vector<ShardRecord> ShardRunner<T>::run_in_step(Piece piece) {
-  std::vector<Program*> programs;
-  for (std::int64_t shard = own_.first; shard < own_.end; ++shard, ++piece.number) {
-    const task::Batch& batch = batch_of(piece);
-    programs.push_back(batch.rows.empty() ? nullptr : &feed(programs_of(shard), batch, piece));
+ShardInstance ShardRunner<T>::begin(const Piece& piece) {
+  const task::Batch& batch = batch_of(piece);
+  if (batch.rows.empty()) return {};
+  const auto i = std::size_t(piece.number);
+  if (piece.number < alone_) {
+    while (slots_.size() <= i) slots_.push_back(std::make_unique<Slot>(*this));
+    return {&feed(slots_[i]->programs, batch, piece)};
   }
-  meetings_.run(programs);
-  std::vector<ShardRecord> records;
-  for (const Program* program : programs) {
-    records.push_back(records_.empty());
-    term_.assign(outputs_.summed_count(), 0);
-    if (program) take(*program, records.back());
-    sum_.add(term_);
+  Program& program = feed(shard_, batch, piece);
+  if (!takes_turns_) return {&program};
+  outputs_.expect_same_parts(program);
+  if (kept_.size() <= i) kept_.resize(i + 1);
+  if (!kept_[i] || kept_[i]->bytes() < program.kept_bytes()) {
+    kept_[i] = backend_.allocate(program.kept_bytes());
   }
+  return {&program, kept_[i].get()};
+}
+
+// Adds up what a part gives: over the shards of a micro-batch, then over the micro-batches.
+template <class T>
+void ShardRunner<T>::add_part(const Program* program, std::int64_t part, const Piece& piece) {
+  const auto [first, count] = outputs_.summed_in(part);
+  if (count == 0) return;
+  term_.assign(count, 0);
+  if (program) outputs_.read_summed(*program, part, std::span(term_));
+  sum_.add(term_);
+  if ((piece.number + 1) % own_.count() != 0) return;
+  const std::span<const T> of_shards = sum_.total();
+  term_.assign(of_shards.begin(), of_shards.end());
+  micro_sum_.add(term_);
+  if (piece.number + 1 < pieces(piece.place)) return;
+  std::ranges::copy(micro_sum_.sum(), total_.begin() + std::ptrdiff_t(first));
+}
+
+// The norms of all shards and micro-batches wait for each other, so that none runs ahead.
+template <class T>
+std::vector<ShardRecord> ShardRunner<T>::run_in_step(const Piece& first) {
+  const auto at = [&](std::size_t i) {
+    Piece piece = first;
+    piece.number = std::int64_t(i);
+    return piece;
+  };
+  std::vector<ShardInstance> instances(std::size_t(pieces(first.place)));
+  std::vector<ShardRecord> records(std::size_t(own_.count()), records_.empty());
+  const auto end = [&](std::int64_t part, std::size_t i) {
+    const auto own = std::size_t(own_.count());
+    ShardRecord& record = records[i % own];
+    const Program* const program = instances[i].program;
+    if (program) take(*program, part, record.losses[i / own], record);
+    add_part(program, part, at(i));
+  };
+  total_.resize(outputs_.summed_count());
+  meetings_.run(
+      instances, [&](std::size_t i) { instances[i] = begin(at(i)); }, end);
   return records;
 }
 
@@ -156,21 +209,25 @@ ShardRecord ShardRunner<T>::run_shard(Piece& piece) {
   for (std::int64_t m = 0; m < micro_batches(piece.place); ++m, ++piece.number) {
     run(piece, record);
   }
-  sum_.add(shard_sum_.sum());
+  sum_.add(micro_sum_.sum());
   return record;
 }
 
 template <class T>
 void ShardRunner<T>::start(const StepPlace& place) {
   Piece piece{.place = place, .items = items(place)};
-  if (meetings_.any()) return conclude(place, run_in_step(piece));
+  if (shares_) {
+    const std::vector<ShardRecord> own = run_in_step(piece);
+    return conclude(place, own, total_);
+  }
   std::vector<ShardRecord> own;
   for (std::int64_t shard = own_.first; shard < own_.end; ++shard) own.push_back(run_shard(piece));
-  conclude(place, own);
+  conclude(place, own, sum_.total());
 }
 
 template <class T>
-void ShardRunner<T>::conclude(const StepPlace& place, const std::vector<ShardRecord>& own) {
+void ShardRunner<T>::conclude(const StepPlace& place, const std::vector<ShardRecord>& own,
+                              std::span<const T> sum) {
   records_.exchange(own, SignalGuard::received());
   result_ = {.place = place,
              .micro_batches = micro_batches(place),
@@ -178,16 +235,16 @@ void ShardRunner<T>::conclude(const StepPlace& place, const std::vector<ShardRec
              .loss = records_.loss(),
              .lr = rate(place)};
   if (is_watched(place.step)) result_.watched = records_.watched();
-  update();
+  update(sum);
   result_.grad_norm = update_.scalar("grad_norm");
   has_result_ = true;
 }
 
 template <class T>
-void ShardRunner<T>::update() {
+void ShardRunner<T>::update(std::span<const T> sum) {
   const double with_rows = records_.with_rows();
   check(with_rows > 0, ErrorKind::kInternal, "[shards] an update without a row");
-  outputs_.feed_summed(update_, sum_.total());
+  outputs_.feed_summed(update_, sum);
   outputs_.feed_whole<T>(update_, records_.whole());
   feeder_.feed(update_, {.step = result_.place.step, .items = 1, .rate = result_.lr},
                {.loss = result_.loss, .share = 1 / with_rows});
@@ -199,25 +256,39 @@ const StepResult* ShardRunner<T>::next(bool) {
   return std::exchange(has_result_, false) ? &result_ : nullptr;
 }
 
+// What one piece gave in a meeting spoils later parts of all others, so the earliest part has the
+// cause.
 template <class T>
 std::string ShardRunner<T>::first_not_finite(const StepResult& r) {
-  Piece piece{.place = r.place, .items = r.items};
+  double first = std::numeric_limits<double>::infinity();
   std::string mine;
-  for (; mine.empty() && piece.number < pieces(r.place); ++piece.number) {
+  for (Piece piece{.place = r.place, .items = r.items}; piece.number < pieces(r.place);
+       ++piece.number) {
     const task::Batch& batch = batch_of(piece);
     if (batch.rows.empty()) continue;
     Program& program = feed(shard_, batch, piece);
     meetings_.feed_last(program);
     const auto found = program.find_non_finite();
-    if (!found) continue;
-    const std::int64_t shard = own_.first + piece.number / r.micro_batches;
-    mine = fmt::format("shard {} of {}", shard,
-                       place_text(*found, r.place.batch + piece.number % r.micro_batches));
+    if (!found || double(found->part) >= first) continue;
+    first = double(found->part);
+    mine = piece_text(*found, r, piece.number);
+    if (first == 0) break;
   }
-  for (const std::string& text : gathered(ranks_, mine)) {
-    if (!text.empty()) return text;
-  }
-  return "a sum of shards, each of which is finite";
+  const std::vector<double> parts = gathered(ranks_, std::span(&first, 1));
+  const auto rank = std::ranges::min_element(parts) - parts.begin();
+  const std::string text = gathered(ranks_, mine)[std::size_t(rank)];
+  return text.empty() ? "a sum of shards, each of which is finite" : text;
+}
+
+// The stream's order is by batch where norms share their statistics, else by shard.
+template <class T>
+std::string ShardRunner<T>::piece_text(const NonFinite& found, const StepResult& r,
+                                       std::int64_t number) const {
+  const std::int64_t own = own_.count(), batches = r.micro_batches;
+  const std::int64_t shard = own_.first + (shares_ ? number % own : number / batches);
+  const std::int64_t batch = r.place.batch + (shares_ ? number / own : number % batches);
+  const std::string text = place_text(found, batch);
+  return job_.train().shards > 1 ? fmt::format("shard {} of {}", shard, text) : text;
 }
 
 template class ShardRunner<float>;

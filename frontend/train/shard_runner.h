@@ -1,6 +1,6 @@
-// Runs the training steps of a run that is cut into shards (train.shards): this rank's shards one
-// after another, then the sum over the shards of all ranks, then the update, which every rank does
-// alike.
+// Runs the training steps of a run that is cut into shards (train.shards), or whose micro-batches
+// share the statistics of norms over the batch: this rank's shards one after another, then the sum
+// over the shards of all ranks, then the update, which every rank does alike.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,14 @@
 
 namespace keel::train {
 
-// The processes of a run, and how they add up.
+// The processes of a run, how they add up, and what they hold in memory.
 struct Ranks {
   Communicator& all;
   Reduction reduction = Reduction::kFixed;
+  // Where norms share their statistics, each rank holds the values of so many shards at once; the
+  // others of the update keep what the norms read, and compute the rest again. No byte of a result
+  // depends on it. 0: the shards of one micro-batch.
+  std::int64_t at_once = 0;
 };
 
 // The steps of a job: one graph for each, or shards. Throws Error{kUsage} when a network or a
@@ -41,7 +45,7 @@ class ShardRunner final : public Steps {
   void undo() override {}  // an update that is not finite writes nothing
 
  private:
-  // A micro-batch of this rank's shards, counted in the stream's order.
+  // A shard of a micro-batch, of those that this rank runs, counted in the stream's order.
   struct Piece {
     StepPlace place;
     std::int64_t number = 0;
@@ -54,31 +58,38 @@ class ShardRunner final : public Steps {
   Program& feed(ProgramCache& programs, const task::Batch& batch, const Piece& piece);
   void run(const Piece& piece, ShardRecord& record);
   ShardRecord run_shard(Piece& piece);
-  std::vector<ShardRecord> run_in_step(Piece piece);
-  ProgramCache& programs_of(std::int64_t shard);
-  void take(const Program& program, ShardRecord& record);
-  void conclude(const StepPlace& place, const std::vector<ShardRecord>& own);
-  void update();
+  std::vector<ShardRecord> run_in_step(const Piece& first);
+  ShardInstance begin(const Piece& piece);
+  void add_part(const Program* program, std::int64_t part, const Piece& piece);
+  void take(const Program& program, std::int64_t part, double& loss, ShardRecord& record);
+  std::string piece_text(const NonFinite& found, const StepResult& r, std::int64_t number) const;
+  void conclude(const StepPlace& place, const std::vector<ShardRecord>& own,
+                std::span<const T> sum);
+  void update(std::span<const T> sum);
 
   Communicator& ranks_;
   ShardRange own_;
+  const bool shares_;
+  // The pieces of an update with arenas of their own; the others share one, with the largest
+  // program, and take turns in it if they are more than one.
+  const std::int64_t alone_;
+  const bool takes_turns_;
   std::unique_ptr<task::Stream> shards_;  // this rank's
   ProgramCache shard_;
   const Program& largest_;
   ShardOutputs outputs_;
   ShardRecords records_;
   Meetings meetings_;
-  // Programs that run in step hold their values at the same time, in memory of their own. The first
-  // shard's are those of shard_.
   struct Slot {
     explicit Slot(ShardRunner& runner);
     Arena arena;
     ProgramCache programs;
   };
-  std::vector<std::unique_ptr<Slot>> others_;
+  std::vector<std::unique_ptr<Slot>> slots_;   // of pieces that are alone
+  std::vector<std::unique_ptr<Memory>> kept_;  // by piece, of those that take turns
   Program update_;
-  std::vector<T> term_;
-  TreeSum<T> shard_sum_;  // of a shard's micro-batches
+  std::vector<T> term_, total_;
+  TreeSum<T> micro_sum_;  // over micro-batches: of a shard, or of the sums of all shards
   RankSum<T> sum_;
   bool has_result_ = false;
   StepResult result_;

@@ -46,6 +46,7 @@ struct RunOptions {
   task::OptionValues facts = {};  // for the table [run] of config.toml: versions, hardware
   Communicator* ranks = nullptr;  // the processes that train together; null: this one alone
   Reduction reduction = Reduction::kFixed;
+  std::int64_t at_once = 0;               // see Ranks
   std::vector<Observer*> observers = {};  // of rank 0; they outlive the trainer
 };
 

@@ -28,7 +28,7 @@ TEST_CASE("shard records: sums, and the largest of what shards with rows have") 
     const std::int64_t first = all.rank(), count = all.rank() == 2 ? 2 : 1;
     for (std::int64_t s = first; s < first + count; ++s) {
       const double shard = double(s);
-      own.push_back({shard + 1, s == 3 ? 0. : 2., {-shard}, {shard, s == 3 ? 99. : -1 - shard}});
+      own.push_back({{shard + 1}, s == 3 ? 0. : 2., {-shard}, {shard, s == 3 ? 99. : -1 - shard}});
     }
     records.exchange(own, 0);
     const bool holds = records.loss() == 10 && records.with_rows() == 6 &&

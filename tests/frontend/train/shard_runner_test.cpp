@@ -263,8 +263,6 @@ TEST_CASE("shards: what does not fit them is refused by name") {
   CHECK(refusal({"train.shards=2"}, "char_lm")
             .starts_with("train.shards: expected 1 for a network "
                          "that carries "));
-  CHECK(refusal({"train.shards=2", "train.accumulate=2", "model.norm=batchnorm"})
-            .starts_with("train.statistics: expected local with train.accumulate = 2, because "));
   CHECK_THROWS_AS(small_job({"train.shards=2", "train.embedding_updates=lazy"}), Error);
 }
 
