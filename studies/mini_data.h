@@ -1,8 +1,8 @@
 // The data of the miniatures. They are drawn from a seed and labelled by a random network, the
 // teacher, or by the class that they were drawn from.
 //
-// All have columns x (rows, features) f32 and label (rows) i32. The rows to validate on are those to
-// test on.
+// All have columns x (rows, features) f32 and label (rows) i32. The rows to validate on are those
+// to test on.
 #pragma once
 
 #include "frontend/data/table_rows.h"

@@ -39,7 +39,8 @@ inline Options on_small_pairs(Backend& backend) {
   return options;
 }
 
-// Checkpoints of translations in miniature after an epoch of one update: seeds 1, 2, ... of every norm.
+// Checkpoints of translations in miniature after an epoch of one update: seeds 1, 2, ... of every
+// norm.
 inline std::vector<std::string> small_translations(const std::filesystem::path& folder,
                                                    const std::vector<std::string>& norms,
                                                    int seeds) {
