@@ -56,13 +56,16 @@ std::optional<double> number_of(const std::string& cell) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
-// The last two columns of a study of runs: what was measured, and the value.
+// The columns "value" of a study of runs, by what stands before them: what was measured.
 Json numbers_of(const study::Result& result) {
   Json numbers = Json::object();
   for (const study::Table& table : result.tables) {
+    const std::vector<std::string>& head = table.rows.front();
+    const auto place = std::size_t(std::ranges::find(head, "value") - head.begin());
+    if (place == 0 || place == head.size()) continue;
     for (std::size_t i = 1; i < table.rows.size(); ++i) {
       const std::vector<std::string>& row = table.rows[i];
-      if (const auto value = number_of(row.back())) numbers[row[row.size() - 2]] = *value;
+      if (const auto value = number_of(row[place])) numbers[row[place - 1]] = *value;
     }
   }
   return numbers;

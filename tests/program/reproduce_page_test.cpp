@@ -124,7 +124,7 @@ TEST_CASE("reproduce: a page names the recipes that its trainings have") {
   };
   CHECK(holds(page("paper"),
               "- Recipe: paper; wikitext103 by wikitext103; topic_bigram by laptop, which is "
-              "smaller than the paper's.\n"));
+              "smaller than the paper's, with model.scaling=layerscaling.\n"));
   CHECK(holds(page("release"),
               "- Recipe: release, which has a published program's settings; wikitext103 by "
               "wikitext103_release.\n"));

@@ -258,7 +258,7 @@ TEST_CASE("reproduce: every option that trainings know is handed on to them") {
   std::set<std::string> shared;
   std::ranges::set_intersection(options_of("train"), options_of("reproduce"),
                                 std::inserter(shared, shared.end()));
-  for (const char* own : {"--help", "--json", "--out"}) shared.erase(own);
+  for (const char* own : {"--help", "--jobs", "--json", "--out"}) shared.erase(own);
   std::vector<std::string> words{"reproduce", "xu-table4", "--tasks", "mnist", "--plan"};
   for (const std::string& option : shared) {
     CAPTURE(option);
@@ -339,7 +339,9 @@ TEST_CASE("reproduce: a column of built-in data leaves --data to the others") {
   const ProcessResult plan = run_keel(words({"--plan"}));
   CHECK(plan.code == 0);
   CHECK(holds(plan.out, "# ptb: no data: "));
-  CHECK(holds(plan.out, "--recipe laptop --norm 'powernorm{warmup=200}' --seed 1 --out"));
+  CHECK(holds(plan.out,
+              "--recipe laptop --norm 'powernorm{warmup=200}' "
+              "--set model.scaling=layerscaling --seed 1 --out"));
   const ProcessResult result = run_keel(words({"--set", "train.max_steps=1"}));
   CAPTURE(result.err);
   CHECK(result.code == 0);

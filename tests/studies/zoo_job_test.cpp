@@ -126,7 +126,8 @@ std::vector<double> losses_of_runner(Backend& backend, const train::Job& job) {
 TEST_CASE("zoo training: updates of several batches are those of keel train") {
   const auto backend = make_backend("reference");
   Options options = small_options(*backend, "mnist_mlp", 14);
-  for (const auto& [key, value] : {std::pair{"train.batch", "8"}, {"train.accumulate", "3"}}) {
+  for (const auto& [key, value] :
+       {std::pair{"train.batch", "8"}, {"train.accumulate", "3"}, {"train.statistics", "local"}}) {
     options.settings.push_back({key, value});
   }
   for (const char* norm : {"none", "batchnorm", "powernorm{warmup=5}"}) {

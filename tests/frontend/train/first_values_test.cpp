@@ -38,12 +38,15 @@ TEST_CASE("first values: the share that is left, by norm and updates") {
   }
 }
 
-TEST_CASE("first values: micro-batches move the statistics each, those of shards once an update") {
+TEST_CASE(
+    "first values: local micro-batches move the statistics each, shared ones once an update") {
   const auto share = [](const Settings& settings) {
     return first_value_left(small_job(settings), 4).share;
   };
+  CHECK(share({"model.norm=batchnorm{keep=0.9}", "train.batch=16", "train.accumulate=2",
+               "train.statistics=local"}) == doctest::Approx(std::pow(0.9, 8)));
   CHECK(share({"model.norm=batchnorm{keep=0.9}", "train.batch=16", "train.accumulate=2"}) ==
-        doctest::Approx(std::pow(0.9, 8)));
+        doctest::Approx(std::pow(0.9, 4)));
   CHECK(share({"model.norm=batchnorm{keep=0.9}", "train.batch=16", "train.accumulate=2",
                "train.shards=2", "train.statistics=local"}) == doctest::Approx(std::pow(0.9, 4)));
 }

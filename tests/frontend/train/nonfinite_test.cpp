@@ -112,10 +112,13 @@ TEST_CASE("nonfinite: skip leaves the update out, and nothing else") {
   const struct {
     Settings settings;
     std::set<std::int64_t> batches, steps;
-  } rows[] = {{{}, {3, 4, 10}, {3, 4, 10}},
-              {{"model.norm=batchnorm", "train.clip=global"}, {0, 15}, {0, 15}},
-              // The first and the second of two micro-batches of 16 rows, 17 in an epoch.
-              {{"model.norm=batchnorm", "train.batch=16", "train.accumulate=2"}, {4, 9}, {2, 4}}};
+  } rows[] = {
+      {{}, {3, 4, 10}, {3, 4, 10}},
+      {{"model.norm=batchnorm", "train.clip=global"}, {0, 15}, {0, 15}},
+      // The first and the second of two micro-batches of 16 rows, 17 in an epoch.
+      {{"model.norm=batchnorm", "train.batch=16", "train.accumulate=2", "train.statistics=local"},
+       {4, 9},
+       {2, 4}}};
   for (const auto& row : rows) {
     const test::TempDir temp;
     Settings settings = row.settings;
@@ -137,7 +140,7 @@ TEST_CASE("nonfinite: a loss that overflows is enough to skip, gradients or not"
     const test::TempDir temp;
     const bool gathers = std::string(batch) == "train.batch=16";
     const Settings settings{batch, gathers ? "train.accumulate=2" : "train.accumulate=1",
-                            "model.norm=batchnorm"};
+                            "model.norm=batchnorm", "train.statistics=local"};
     Settings skip = settings;
     skip.push_back("train.on_nonfinite=skip");
     const Summary summary = train_in(temp.path(), poisoned<Overflowing>({{4}, 1e3f}, skip));
