@@ -53,9 +53,9 @@ VerdictCase boundary_case() {
   return verdict_case<N>(
       "boundary-units", {seed, seed, seed},
       [](const N& n, Result& r) { judge_boundary("a", n, r); },
-      {{"inner units are on", each([](UnitStatistics& b) { b.on = 0.6; })},
-       {"rarely on", each([](UnitStatistics& b) { b.rare = -0.3; })},
-       {"log10 of the variance", each([](UnitStatistics& b) { b.variance = 20; })}});
+      {{"inner units are on", each([](UnitStatistics& b) { b.on = 0.61; })},
+       {"rarely on", each([](UnitStatistics& b) { b.rare = -0.31; })},
+       {"log10 of the variance", each([](UnitStatistics& b) { b.variance = 21; })}});
 }
 
 VerdictCase detached_case() {
