@@ -87,7 +87,7 @@ TEST_CASE("reproduce: --as-is shows a run whose data have gone" * doctest::test_
     CHECK(holds(mnist.at("commands")[0].get<std::string>(), " --data " + data.string() + " "));
     const std::string page = test::read_bytes(out / "xu-table4.md");
     CHECK(holds(page, "- Data: " + data.string() + ".\n"));
-    CHECK(holds(page, "MNIST, accuracy % [data here: train-images-idx3-ubyte"));
+    CHECK(holds(page, "MNIST, 3 layers, accuracy % [data here: train-images-idx3-ubyte"));
   }
 }
 
