@@ -82,6 +82,7 @@ class GradientsObserver final : public train::Observer {
 
 std::unique_ptr<train::Observer> gradients_observer(const train::Job& job,
                                                     const ObserverOptions& options) {
+  expect_whole_statistics(job, "gradients");
   std::vector<NormSite> sites =
       differentiated_norms(train::build_probe(job, job.network().sizes(job.train().batch), {}));
   check(!sites.empty(), ErrorKind::kUsage,

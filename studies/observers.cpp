@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "frontend/train/shard_graph.h"
 #include "src/core/nearest.h"
 #include "studies/gradients_observer.h"
 #include "studies/landscape_observer.h"
@@ -139,6 +140,14 @@ std::span<const ObserverKind> observer_kinds() {
 }
 
 void check_observe(const std::string& text) { all_asked(text); }
+
+void expect_whole_statistics(const train::Job& job, const std::string& kind) {
+  const std::int64_t parts = job.train().accumulate;
+  check(parts == 1 || !train::shares_statistics(job), ErrorKind::kUsage,
+        "train.observe: {}: expected train.accumulate = 1 or train.statistics = local, for it sees "
+        "one of the micro-batches that share their statistics, got {}",
+        kind, parts);
+}
 
 std::vector<std::unique_ptr<train::Observer>> observers_of(const train::Job& job) {
   std::vector<std::unique_ptr<train::Observer>> observers;

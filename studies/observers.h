@@ -31,6 +31,9 @@ std::span<const ObserverKind> observer_kinds();
 // Throws Error{kUsage}, which begins with "train.observe", unless a text reads
 // "KIND{key=value,...};KIND" with each kind once.
 void check_observe(const std::string& text);
+// For observers that see the first micro-batch of an update. Throws Error{kUsage} where norms see
+// more.
+void expect_whole_statistics(const train::Job& job, const std::string& kind);
 // The observers that train.observe asks for. Throws Error{kUsage} as above, and for an observer
 // that the task cannot have.
 std::vector<std::unique_ptr<train::Observer>> observers_of(const train::Job& job);

@@ -94,6 +94,7 @@ std::unique_ptr<train::Observer> statistics_observer(const train::Job& job,
   check(is_known, ErrorKind::kUsage,
         "train.observe: statistics: expected model.norm = batchnorm, pn_v or powernorm, got '{}'",
         norm);
+  expect_whole_statistics(job, "statistics");
   const Graph graph = train::build_probe(job, job.network().sizes(job.train().batch), {});
   return std::make_unique<StatisticsObserver>(
       norm, site_in(graph, watched_norm(norm), options.site).name, options);

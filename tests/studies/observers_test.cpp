@@ -49,7 +49,7 @@ std::vector<ObservedCase> observed_cases() {
       {"mnist_mlp", "statistics", {"model.norm=batchnorm", "train.log_every=3"}},
       {"mnist_mlp",
        "statistics{every=2u,site=fc2/norm}",
-       {"model.norm=pn_v", "train.accumulate=3", "train.batch=8"}},
+       {"model.norm=pn_v", "train.accumulate=3", "train.batch=8", "train.statistics=local"}},
       {"mnist_mlp",
        "statistics",
        {"model.norm=powernorm{warmup=3}", "train.shards=2", "train.statistics=local"}},
@@ -183,6 +183,12 @@ TEST_CASE("observers: what a task cannot have, and what is none, is refused") {
     test::check_refused([&] { observers_of(job); }, words);
   };
   refused("statistic", "train.observe: 'statistic' is unknown");
+  for (const char* kind : {"statistics", "gradients"}) {
+    refused(kind,
+            std::string("train.observe: ") + kind +
+                ": expected train.accumulate = 1 or train.statistics = local",
+            {"model.norm=batchnorm", "train.accumulate=2"});
+  }
   refused("statistics{every=0u}", "train.observe: statistics: every: expected at least 1, got 0u");
   refused("statistics{every=soon}", "train.observe: statistics: every: expected epochs or updates");
   refused("statistics{often=1u}", "train.observe: statistics: 'often' is unknown");
