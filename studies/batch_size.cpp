@@ -43,7 +43,8 @@ BatchSizeRun run_with(const Options& options, const ZooRun& run, std::int64_t pa
     found.batch = whole / parts;
     const train::Job job = std::move(whole_batches)
                                .with({{"train.batch", std::to_string(found.batch)},
-                                      {"train.accumulate", std::to_string(parts)}});
+                                      {"train.accumulate", std::to_string(parts)},
+                                      {"train.statistics", "local"}});
     add_trained_score(options.backend, job, found);
   }
   return found;
@@ -204,9 +205,9 @@ BatchSizeTask common_task(const std::vector<StoredRun>& runs) {
 Result batch_size_of_runs(const Options& options) {
   const std::vector<StoredRun> stored = open_runs(options);
   const BatchSizeTask task = common_task(stored);
-  constexpr std::string_view kMayDiffer[] = {"model.norm",    "model.final_norm",
-                                             "model.scaling", "model.scaled_norms",
-                                             "train.batch",   "train.accumulate"};
+  constexpr std::string_view kMayDiffer[] = {
+      "model.norm",  "model.final_norm", "model.scaling",   "model.scaled_norms",
+      "train.batch", "train.accumulate", "train.statistics"};
   expect_one_recipe("batch-size", stored, kMayDiffer);
   std::vector<BatchSizeRun> runs;
   for (const StoredRun& one : stored) add_stored(options, one, runs);
