@@ -11,6 +11,7 @@
 #include <set>
 
 #include "frontend/report/spread.h"
+#include "frontend/train/shard_graph.h"
 #include "studies/batch_size_scores.h"
 #include "studies/list.h"
 #include "studies/summary.h"
@@ -184,12 +185,17 @@ void add_stored(const Options& options, const StoredRun& stored, std::vector<Bat
   add_score_of(options, stored, run);
 }
 
-// Throws unless updates are of one size: else the statistics are not all that differs.
+// Throws unless updates are of one size and each batch has statistics of its own: only these may
+// differ.
 BatchSizeTask common_task(const std::vector<StoredRun>& runs) {
   std::set<std::int64_t> sizes;
   std::set<std::string> tasks, corpora;
   for (const StoredRun& stored : runs) {
     const train::TrainOptions& train = stored.job.train();
+    check(!train::shares_statistics(stored.job), ErrorKind::kUsage,
+          "[batch-size] --run: expected train.statistics = local, because the statistics of {} are "
+          "those of the whole update, got synchronised",
+          stored.path);
     sizes.insert(train.batch * train.accumulate);
     tasks.emplace(stored.job.task().name());
     corpora.insert(finished_corpus_of(stored));

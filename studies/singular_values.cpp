@@ -233,8 +233,9 @@ Result singular_values(const Options& options) {
   for (const StoredRun& run : runs) add_run(options, run, all);
   if (all.empty()) {
     const std::string task = task_of(options, "translation");
-    const std::string source = source_norms(options, task).back();
-    for (const std::string& norm : norms_of(options, {"layernorm", source})) {
+    const std::vector<std::string> source = source_norms(options, task);
+    const std::vector<std::string> norms = {"layernorm", source.end()[-2], source.back()};
+    for (const std::string& norm : norms_of(options, norms)) {
       all.push_back(spectrum_of(options, task, norm));
     }
   }

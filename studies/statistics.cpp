@@ -158,18 +158,37 @@ std::vector<StatisticsRun> trained_runs(const Options& options) {
   return runs;
 }
 
-// The trainings of a task whose norm is called so, its rows scaled or not, one a seed; none if the
-// study did not run it. Of a norm that ran with several options they are those of the first.
+// The trainings of a task with a norm, its rows scaled or not, one a seed; none if the study did
+// not run it.
 using Trainings = std::vector<const StatisticsRun*>;
 Trainings trainings_of(const std::vector<StatisticsRun>& runs, const std::string& task,
                        const std::string& norm, bool is_scaled) {
   Trainings found;
   for (const StatisticsRun& run : runs) {
-    const bool is_called =
-        run.task == task && name_of_norm(run.norm) == norm && run.is_scaled == is_scaled;
-    if (is_called && (found.empty() || run.norm == found.front()->norm)) found.push_back(&run);
+    if (run.task == task && run.norm == norm && run.is_scaled == is_scaled) found.push_back(&run);
   }
   return found;
+}
+
+// The norms of one name that a task ran with, each with its options, in the order of the runs.
+std::vector<std::string> norms_called(const std::string& name, const std::string& task,
+                                      const std::vector<StatisticsRun>& runs) {
+  std::vector<std::string> norms;
+  for (const StatisticsRun& run : runs) {
+    const bool is_new = std::ranges::find(norms, run.norm) == norms.end();
+    if (run.task == task && name_of_norm(run.norm) == name && is_new) norms.push_back(run.norm);
+  }
+  return norms;
+}
+
+// Batch norm with the first options that it ran with.
+Trainings batch_norm_of(const std::vector<StatisticsRun>& runs, const std::string& task,
+                        bool is_scaled) {
+  for (const std::string& norm : norms_called("batchnorm", task, runs)) {
+    const Trainings found = trainings_of(runs, task, norm, is_scaled);
+    if (!found.empty()) return found;
+  }
+  return {};
 }
 
 // A figure of every training in one of its parts.
@@ -222,14 +241,16 @@ void judge_squares(const Trainings& of, const Trainings& batch, Result& result) 
 void add_statistics_checks(const std::vector<StatisticsRun>& runs, Result& result) {
   const std::string text = "translation", images = "cifar_resnet20";
   for (const StatisticsName& what : kStatisticsNames) {
-    const Trainings plain = trainings_of(runs, text, "batchnorm", false);
-    judge_networks(plain.empty() ? trainings_of(runs, text, "batchnorm", true) : plain,
-                   trainings_of(runs, images, "batchnorm", false), what, result);
+    const Trainings plain = batch_norm_of(runs, text, false);
+    judge_networks(plain.empty() ? batch_norm_of(runs, text, true) : plain,
+                   batch_norm_of(runs, images, false), what, result);
   }
-  for (const char* norm : {"pn_v", "powernorm"}) {
-    for (const bool is_scaled : {false, true}) {
-      judge_squares(trainings_of(runs, text, norm, is_scaled),
-                    trainings_of(runs, text, "batchnorm", is_scaled), result);
+  for (const char* name : {"pn_v", "powernorm"}) {
+    for (const std::string& norm : norms_called(name, text, runs)) {
+      for (const bool is_scaled : {false, true}) {
+        judge_squares(trainings_of(runs, text, norm, is_scaled),
+                      batch_norm_of(runs, text, is_scaled), result);
+      }
     }
   }
 }

@@ -173,11 +173,12 @@ train::Job zoo_job(const Options& options, int i, const ZooRun& run) {
 }
 
 std::vector<std::string> source_norms(const Options& options, const std::string& task) {
-  if (task != "translation") return {"batchnorm", "pn_v", "powernorm"};
+  if (task != "translation") return {"batchnorm", "pn_v", "powernorm{mode=paper}", "powernorm"};
   const train::Config config = zoo_config(options, 0, {task, "layernorm", 1});
-  return {"batchnorm{keep=0.95}", "pn_v",
-          fmt::format("powernorm{{heads={},warmup={}}}", value_in(config, "model.heads"),
-                      value_in(config, "train.warmup"))};
+  const std::string power =
+      fmt::format("powernorm{{heads={},warmup={}", value_in(config, "model.heads"),
+                  value_in(config, "train.warmup"));
+  return {"batchnorm{keep=0.95}", "pn_v", power + ",mode=paper}", power + "}"};
 }
 
 train::Job zoo_job_of_one_batch(const Options& options, int i, const ZooRun& run) {

@@ -29,7 +29,8 @@ std::vector<std::string> norms_of(const Options& options, const std::vector<std:
 std::vector<std::string> distinct_norms_of(const Options& options,
                                            const std::vector<std::string>& norms);
 // Batch norm, PN-V and PowerNorm as Shen et al. 2020 have them in a translation: a batch norm that
-// keeps 0.95, and a PowerNorm with as many groups as heads and the warm-up of the learning rate.
+// keeps 0.95, and a PowerNorm with as many groups as heads and the warm-up of the learning rate,
+// first by their algorithm 2, then, at the end, as their program computes it.
 std::vector<std::string> source_norms(const Options& options, const std::string& task);
 // Plain gradient descent, which Santurkar et al. 2018 study: at a rate of 0.1, or at the recipe's
 // in the deep linear network, which 0.1 makes diverge without a norm.

@@ -58,9 +58,9 @@ TEST_CASE("study: singular-values of the table of a translation, padding and fil
   const auto backend = make_backend(default_backend());
   Options options = on_small_pairs(*backend);
   const Result result = run_small("singular-values", options);
-  REQUIRE(result.tables.at(0).rows.size() == 3);
+  REQUIRE(result.tables.at(0).rows.size() == 4);
   CHECK(result.tables[0].rows[1][1] == "target/table");
-  REQUIRE(result.tables.at(1).rows.size() == 1 + 2 * 8);
+  REQUIRE(result.tables.at(1).rows.size() == 1 + 3 * 8);
   CHECK(result.tables[1].rows[1][1] == "1");
   for (const Check& c : result.checks) CHECK_FALSE(c.judged);
   options.settings.push_back({"model.embeddings", "target"});

@@ -168,11 +168,12 @@ TEST_CASE("study: batch-size gathers one update from eight batches, four, two an
 
 // Runs of digits, in updates of 32 rows.
 std::string digits_run(const std::filesystem::path& folder, const std::string& norm, int batch,
-                       int seed) {
+                       int seed, const std::string& statistics = "local") {
   test::train_in(folder, test::small_job({"model.norm=" + norm, fmt::format("train.seed={}", seed),
                                           fmt::format("train.batch={}", batch),
                                           fmt::format("train.accumulate={}", 32 / batch),
-                                          "train.max_steps=2", "train.eval_every=1u"}));
+                                          "train.statistics=" + statistics, "train.max_steps=2",
+                                          "train.eval_every=1u"}));
   return test::step_file(folder, 2);
 }
 
@@ -219,6 +220,9 @@ TEST_CASE("study: batch-size of runs has what they score, by norm and size") {
   options.runs.push_back(options.runs[0]);
   test::check_refused([&] { run_small("batch-size", options); },
                       "[batch-size] --run: expected runs that differ");
+  options.runs.back() = digits_run(temp / "shared", "batchnorm", 8, 3, "synchronised");
+  test::check_refused([&] { run_small("batch-size", options); },
+                      "[batch-size] --run: expected train.statistics = local");
   test::train_in(temp / "other", test::small_job({"train.batch=16", "train.max_steps=2"}));
   options.runs.back() = test::step_file(temp / "other", 2);
   test::check_refused(
@@ -284,9 +288,9 @@ TEST_CASE("study: noise after BatchNorm is seen in a linear network, too") {
 TEST_CASE("study: statistics of every step, without a mean where the norm has none") {
   const auto backend = make_backend(default_backend());
   const Result result = run_small("statistics", on_small_digits(*backend));
-  CHECK(result.tables.at(0).rows.size() == 1 + 3 * (4 + 2 + 1));
+  CHECK(result.tables.at(0).rows.size() == 1 + 4 * (4 + 2 + 1));
   const auto& lines = result.tables.at(2).rows;
-  REQUIRE(lines.size() == 1 + 3 * 6);
+  REQUIRE(lines.size() == 1 + 4 * 6);
   CHECK(lines[1][1] == "batchnorm");
   CHECK_FALSE(lines[1][4].empty());
   CHECK(lines[12][1] == "pn_v");
@@ -324,10 +328,11 @@ TEST_CASE(
                     norm = "batchnorm{keep=0.95}";
   CHECK(claims == std::vector<std::string>{
                       start + norm + " / pn_v", start + norm + " + ls / pn_v + ls",
-                      start + norm + " + ls / " + source_norms(options, "translation").back()});
+                      start + norm + " + ls / " + source_norms(options, "translation").at(2),
+                      start + norm + " + ls / " + source_norms(options, "translation").at(3)});
   options.settings.push_back({"model.scaling", "layerscaling"});
   const Result scaled = run_small("statistics", options);
-  CHECK(scaled.drawings.at(1).plot.series.size() == 3);
+  CHECK(scaled.drawings.at(1).plot.series.size() == 4);
 }
 
 TEST_CASE("study: statistics compares text with images by the first options of a norm" *
