@@ -288,7 +288,7 @@ TEST_CASE("study: noise after BatchNorm is seen in a linear network, too") {
 TEST_CASE("study: statistics of every step, without a mean where the norm has none") {
   const auto backend = make_backend(default_backend());
   const Result result = run_small("statistics", on_small_digits(*backend));
-  CHECK(result.tables.at(0).rows.size() == 1 + 4 * (4 + 2 + 1));
+  CHECK(result.tables.at(0).rows.size() == 1 + 3 * (4 + 2 + 1 + 1));
   const auto& lines = result.tables.at(2).rows;
   REQUIRE(lines.size() == 1 + 4 * 6);
   CHECK(lines[1][1] == "batchnorm");
