@@ -5,7 +5,7 @@ import runpy
 import sys
 import traceback
 
-from keel_judge import traces, writers
+from keel_judge import norm_command, traces, writers
 from keel_judge.judge import RunFailed, judge
 
 OK, WRONG, USAGE, BAD_INPUT, FILES, SCRIPT = 0, 1, 2, 3, 4, 5
@@ -16,7 +16,7 @@ def parser():
     p = argparse.ArgumentParser(
         prog="keel-judge", description="Runs a Python script and judges every op of its training "
         "steps in float64. Exit code: 0 ok, 1 a result is wrong, 2 usage, 3 bad input, 4 files, "
-        "5 the script failed.")
+        "5 the script failed. `keel-judge norm` is an acid test of one norm: see its --help.")
     p.add_argument("script")
     p.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
     p.add_argument("--ops", default="*", help="patterns of ops, with commas: mm,*norm*")
@@ -111,6 +111,9 @@ def run(given):
 
 
 def main(arguments=None):
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["norm"]:
+        return norm_command.main(arguments[1:])
     given = parser().parse_args(arguments)
     if given.every < 1 or not 0 < given.share <= 1:
         parser().error("--every is at least 1, and --share lies in (0, 1]")

@@ -43,6 +43,7 @@ class Gradient:
         else:
             yield "gain with an offset of 1", self.dx(self.dy * (self.gain + 1), True, True)
         yield "without gain", self.dx(self.dy, True, True)
+        yield "gain applied twice", self.dx(self.dy * self.gain.square(), True, True)
         if self.is_centred:
             yield "mean of xhat forgotten", self.dx(self.dy * self.gain, True, True, True)
 
@@ -115,18 +116,25 @@ def largest(error, bound):
     return float(share.nan_to_num(torch.inf).max())
 
 
-def gain_distance(candidate, problem):
-    """The distance of dgain from the sum of dy xhat, in bounds; None if it was not given."""
-    if problem.dy is None or problem.dgain is None or candidate.stats is None:
-        return None
-    g = candidate.grouping
-    stats, x = candidate.stats, candidate.groups.x
+def gain_gradient(candidate, problem, collect):
+    """The sum of dy xhat, and its bound before it is rounded to its type."""
+    g, stats, x = candidate.grouping, candidate.stats, candidate.groups.x
     xhat = (x - stats.mean) * stats.rstd
     multiplied = xhat if candidate.multiplied is None else candidate.multiplied
     terms = g.back(g.take(problem.dy) * multiplied)
     unit = g.back((x.abs() + stats.mean.abs()) * stats.rstd.abs())
     off = g.back(stats.rstd * stats.of_mean + xhat.abs() * stats.of_rstd)
-    dy, shape = problem.dy, problem.dgain
+    value = collect(terms)
+    e = sum_error(terms.numel() / max(1, value.numel()), collect(terms.abs()),
+                  collect(terms.square()), value).largest
+    return value, e + collect(problem.dy.abs() * (4 * EPS * unit + off)) + TINY
+
+
+def gain_distance(candidate, problem):
+    """The distance of dgain from the sum of dy xhat, in bounds; None if it was not given."""
+    if problem.dy is None or problem.dgain is None or candidate.stats is None:
+        return None
+    g, dy, shape = candidate.grouping, problem.dy, problem.dgain
     axis = 1 if dy.dim() == 4 or g.by_channel else dy.dim() - 1
 
     def collect(t):
@@ -136,9 +144,6 @@ def gain_distance(candidate, problem):
     of_rows = dy.dim() > 2 and shape.shape == dy.shape[1:]
     if shape.numel() not in (1, dy.shape[axis]) and not of_rows:
         return None
-    e = sum_error(terms.numel() / shape.numel(), collect(terms.abs()), collect(terms.square()),
-                  collect(terms)).largest
-    bound = e + collect(dy.abs() * (4 * EPS * unit + off)) + TINY
+    value, bound = gain_gradient(candidate, problem, collect)
     bound = bound + problem.narrow * (shape.abs() + bound)
-    return largest((shape - collect(terms)).abs(), bound)
-
+    return largest((shape - value).abs(), bound)

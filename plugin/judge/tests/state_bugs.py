@@ -1,0 +1,67 @@
+"""Bugs of norms with a state, and callables that do what no norm may."""
+import time
+
+import torch
+import torch.nn.functional as F
+
+EPS = 1e-5
+
+
+# Norms with a state.
+def batch(x, running_mean, running_var, weight, bias, *, training=True, momentum=0.1, eps=EPS):
+    return F.batch_norm(x, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def biased_state(x, running_mean, running_var, weight, bias, *, training=True, momentum=0.1,
+                 eps=EPS):
+    y = F.batch_norm(x, None, None, weight, bias, True, momentum, eps) if training else \
+        F.batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
+    if training and running_mean is not None:
+        dims = [0, *range(2, x.dim())]
+        with torch.no_grad():
+            running_mean.lerp_(x.mean(dims), momentum)
+            running_var.lerp_(x.var(dims, correction=0), momentum)
+    return y
+
+
+def counted_twice(x, running_mean, running_var, weight, bias, *, training=True, momentum=0.1,
+                  eps=EPS):
+    if training and running_mean is not None:
+        F.batch_norm(x, running_mean, running_var, weight, bias, True, momentum, eps)
+    return batch(x, running_mean, running_var, weight, bias, training=training, momentum=momentum,
+                 eps=eps)
+
+
+def old_momentum(x, running_mean, running_var, weight, bias, *, training=True, momentum=0.1,
+                 eps=EPS):
+    return batch(x, running_mean, running_var, weight, bias, training=training,
+                 momentum=1 - momentum, eps=eps)
+
+
+def trains_in_evaluation(x, running_mean, running_var, weight, bias, *, training=True,
+                         momentum=0.1, eps=EPS):
+    if running_mean is None or training:
+        return batch(x, running_mean, running_var, weight, bias, training=training,
+                     momentum=momentum, eps=eps)
+    y = batch(x, running_mean, running_var, weight, bias, training=False, momentum=momentum,
+              eps=eps)
+    batch(x, running_mean, running_var, weight, bias, training=True, momentum=momentum, eps=eps)
+    return y
+
+
+# What no norm may do.
+def raises(x, gain, bias, eps=EPS):
+    raise RuntimeError("no kernel for this device")
+
+
+def hangs(x, gain, bias, eps=EPS):
+    while True:
+        time.sleep(1)
+
+
+def other_shape(x, gain, bias, eps=EPS):
+    return F.layer_norm(x, x.shape[-1:], gain, bias, eps).flatten()
+
+
+def other_type(x, gain, bias, eps=EPS):
+    return F.layer_norm(x, x.shape[-1:], gain, bias, eps).double()
