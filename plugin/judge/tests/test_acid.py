@@ -40,14 +40,23 @@ class Manners(unittest.TestCase):
     def test_each_is_told(self):
         for bug in MANNERS:
             with self.subTest(bug.source):
-                report = tried(bug, ["contract"], isolate=True, timeout=1.0)
+                report = tried(bug, ["contract"], isolate=True, eps=1e-5,
+                               timeout=5.0 if bug.source == "hangs" else 120.0)
                 verdict = report.verdicts["contract"]
                 self.assertEqual(verdict.level, "FAIL")
                 self.assertRegex(verdict.words, bug.words)
 
+    def test_no_third_wait(self):
+        """A norm that hangs costs two timeouts, not one a property."""
+        hangs = next(bug for bug in MANNERS if bug.source == "hangs")
+        names = ["contract", "forward", "dx", "dgain"]
+        report = tried(hangs, names, isolate=True, eps=1e-5, timeout=3.0)
+        self.assertEqual([v.level for v in report.verdicts.values()],
+                         ["FAIL", "FAIL", "not tried", "not tried"])
+
     def check_end(self, kernel, words):
         report = keel_judge.acid(kernel, as_=LAYER, quick=True, only=["contract", "forward"],
-                                 timeout=20.0)
+                                 timeout=120.0)
         for verdict in report.verdicts.values():
             self.assertEqual(verdict.level, "FAIL", report.text())
             self.assertRegex(verdict.words, words)

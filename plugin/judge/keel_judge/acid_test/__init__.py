@@ -4,7 +4,7 @@ import time
 from keel_judge.acid_test.report import AcidReport, repeat_command
 from keel_judge.acid_test.target import Target
 
-TIMEOUT = 30.0  # seconds without a result: a first call may compile
+TIMEOUT = 60.0  # seconds without a result: a first call may compile
 
 
 def acid(function, as_=None, **options):

@@ -13,6 +13,8 @@ import traceback
 from keel_judge.acid_test.outcome import FAIL, NOT_TRIED, Outcome, Skip
 from keel_judge.acid_test.properties import PROPERTIES
 
+MOST_WAITS = 2  # for a norm that hangs
+
 
 def run_property(target, name, only, send):
     """All cases of a property in this process. `target` gives the Trial."""
@@ -122,8 +124,8 @@ class Child:
 
 def run_in_child(target, names, verdicts, options):
     """Fills `verdicts`; whatever the norm does, this process goes on."""
-    names = list(names)
-    while names:
+    names, waits = list(names), 0
+    while names and waits < MOST_WAITS:
         child = Child(target, names, options.get("only_case"))
         now, case = names[0], (-1, "")
         for message in child.messages(options["timeout"]):
@@ -140,6 +142,7 @@ def run_in_child(target, names, verdicts, options):
                     break
                 verdicts[now].take(Outcome(FAIL, message["died"], float("inf"), case[1], case[0]))
                 names.remove(now)
+                waits += message["died"].startswith("hangs")
             elif "stopped" in message:
                 verdicts[now].take(Outcome(FAIL, message["words"], float("inf"), case[1], case[0]))
                 names.remove(now)
@@ -147,6 +150,8 @@ def run_in_child(target, names, verdicts, options):
             else:
                 note(verdicts[now], message)
         child.close()
+    for name in names:
+        verdicts[name].words = "the norm hangs"
 
 
 def run_here(target, names, verdicts, options):
