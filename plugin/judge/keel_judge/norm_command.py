@@ -38,6 +38,8 @@ def parser():
     what.add_argument("--parameters", choices=types, help="their type, if it is another")
     what.add_argument("--quick", action="store_true", help="fewer cases: about ten seconds")
     what.add_argument("--large", action="store_true", help="more than 2^31 elements, too")
+    what.add_argument("--most-rows", type=int, metavar="N", help="leave out cases of more rows, "
+                      "for a norm that is slow")
     what.add_argument("--seed", type=int, default=0)
     what.add_argument("--only", metavar="PROPERTIES", help="with commas")
     what.add_argument("--skip", metavar="PROPERTIES", help="with commas")

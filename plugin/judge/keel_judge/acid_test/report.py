@@ -12,7 +12,8 @@ from keel_judge.writers import STYLE, finite
 FLAGS = {"as_": "--as", "eps": "--eps", "eps_place": "--eps-place", "offset": "--offset",
          "groups": "--groups", "cast": "--cast", "momentum": "--momentum",
          "backward": "--backward", "call": "--call", "adapter": "--adapter", "dtype": "--dtype",
-         "parameters": "--parameters", "width": "--width"}
+         "parameters": "--parameters", "width": "--width",
+         "most_rows": "--most-rows"}
 SWITCHES = {"unbiased": "--unbiased", "quick": "--quick", "large": "--large"}
 
 

@@ -49,6 +49,7 @@ class Trial:
         self.seed, self.is_quick = options.get("seed", 0), options.get("quick", False)
         self.dtype = DTYPES[options.get("dtype") or "f32"]
         self.parameter_dtype = DTYPES[options.get("parameters") or options.get("dtype") or "f32"]
+        self.most_rows = options.get("most_rows") or 2**62
         self.is_large = options.get("large", False)
         self.is_forked = options.get("forked", False)
         self.calls, self.changed, self.pid = 0, set(), os.getpid()

@@ -74,7 +74,7 @@ class Threads(Property):
         shapes = sorted(shapes_of(trial), key=lambda s: -torch.Size(s).numel())[:2]
         if trial.claim.of_rows and not trial.binding.shape:
             shapes = [(2100, trial.binding.width or 72), *shapes[:1]]
-        return [Case(shape, "shifted") for shape in shapes]
+        return thinned(trial, [Case(shape, "shifted") for shape in shapes], 2)
 
     def run(self, trial, case, number):
         arrays, results = self.arrays(trial, case, number), {}

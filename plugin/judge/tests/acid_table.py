@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Prints the acid test's verdicts of libraries' norms as they ship, for bench/results/norm-acid.md.
+
+usage: acid_table.py [--quick] [--only PATTERN] [--timeout SECONDS] [--jobs FOLDER]
+
+Each norm is tried by a `keel-judge norm` of its own, in this Python. A library that is not
+installed has no row. FOLDER keeps the reports as JSON; rows that are there are not run again."""
+import argparse
+import fnmatch
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+
+TESTS = pathlib.Path(__file__).resolve().parent
+# distribution: [(what is shown, the callable, options)].
+JAX, OWN = ["--adapter", "jax"], "acid_libraries:"
+FEW = ["--most-rows", "200", "--skip", "threads"]  # an interpreter takes a millisecond a row
+LIBRARIES = {
+    "torch": [("F.layer_norm", "torch.nn.functional.layer_norm", []),
+              ("F.rms_norm", "torch.nn.functional.rms_norm", []),
+              ("F.batch_norm", "torch.nn.functional.batch_norm", []),
+              ("F.group_norm", "torch.nn.functional.group_norm", []),
+              ("F.instance_norm", "torch.nn.functional.instance_norm", []),
+              ("F.layer_norm, compiled", f"{OWN}compiled_layer_norm", []),
+              ("F.rms_norm, compiled", f"{OWN}compiled_rms_norm", [])],
+    "jax": [("jax.nn.standardize", f"{OWN}jax_standardize", ["--as", "layernorm", *JAX])],
+    "flax": [("linen.LayerNorm", f"{OWN}flax_layer_norm", JAX),
+             ("linen.LayerNorm, use_fast_variance=False", f"{OWN}flax_layer_norm_two_pass", JAX),
+             ("linen.RMSNorm", f"{OWN}flax_rms_norm", JAX)],
+    "equinox": [("nn.LayerNorm", f"{OWN}equinox_layer_norm", JAX),
+                ("nn.RMSNorm", f"{OWN}equinox_rms_norm", JAX)],
+    "keras": [("ops.layer_normalization, on JAX", f"{OWN}keras_layer_norm", JAX)],
+    "mlx": [("fast.layer_norm", f"{OWN}mlx_layer_norm", ["--adapter", "mlx"]),
+            ("fast.rms_norm", f"{OWN}mlx_rms_norm", ["--adapter", "mlx"])],
+    "onnxruntime": [("LayerNormalization", f"{OWN}ort_layer_norm", ["--adapter", "onnx"]),
+                    ("RMSNormalization", f"{OWN}ort_rms_norm", ["--adapter", "onnx"])],
+    "liger_kernel": [("LigerLayerNorm, interpreted", f"{OWN}liger_layer_norm", FEW),
+                     ("LigerRMSNorm, interpreted", f"{OWN}liger_rms_norm", FEW)],
+    "keel_norms": [("torch.functional.layer_norm", f"{OWN}keel_layer_norm", []),
+                   ("torch.functional.rms_norm", f"{OWN}keel_rms_norm", []),
+                   ("torch.functional.group_norm", f"{OWN}keel_group_norm",
+                    ["--as", "groupnorm"])],
+}
+SHOWN = {"forward": "y", "dx": "dx", "dgain": "dgain", "means": "means", "range": "range",
+         "special rows": "special", "inf and NaN": "NaN", "digits": "digits", "rows": "rows",
+         "threads": "threads", "strides": "strides", "guards": "guards", "sizes": "sizes",
+         "frozen inputs": "frozen", "in place": "in place", "double backward": "2nd",
+         "types": "types"}
+MARKS = {"pass": "pass", "limit": "limit", "FAIL": "**FAIL**", "not tried": "-"}
+
+
+def version_of(library):
+    try:
+        return importlib.metadata.version("mlx" if library == "mlx" else library)
+    except importlib.metadata.PackageNotFoundError:
+        found = importlib.util.find_spec(library)
+        return "of this tree" if found else None
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            return next(line.partition(":")[2].strip() for line in lines
+                        if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def report_of(name, options, given):
+    """The report of one norm, made by the command; None where that wrote none."""
+    folder = pathlib.Path(given.jobs or tempfile.mkdtemp())
+    path = folder / (name.replace(":", ".") + ".json")
+    if not path.exists():
+        command = [sys.executable, "-m", "keel_judge.command", "norm", name, *options, "--json",
+                   str(path), "--timeout", str(given.timeout)] + ["--quick"] * given.quick
+        paths = [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL,
+                       env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def row_of(library, shown, report):
+    verdicts = {v["name"]: v for v in report["verdicts"]}
+    cells = [MARKS[verdicts[name]["level"]] for name in SHOWN]
+    return f"| {library} | {shown} | {' | '.join(cells)} |"
+
+
+def words_of(report):
+    return [f"  - {v['name']}, {v['level']}: {v['words']}" for v in report["verdicts"]
+            if v["level"] in ("FAIL", "limit")]
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--quick", action="store_true")
+    p.add_argument("--only", default="*")
+    p.add_argument("--timeout", type=float, default=600)
+    p.add_argument("--jobs")
+    given = p.parse_args()
+    print(f"Processor: {processor()}, {os.cpu_count()} cores; Python {platform.python_version()}")
+    print(f"\n| library | norm | {' | '.join(SHOWN.values())} |\n|{'---|' * (2 + len(SHOWN))}")
+    details = []
+    for library, norms in LIBRARIES.items():
+        version = version_of(library)
+        for shown, name, options in norms if version else ():
+            if not fnmatch.fnmatch(name, given.only):
+                continue
+            report = report_of(name, options, given)
+            if report is None:
+                print(f"| {library} {version} | {shown} | could not be tried |")
+                continue
+            print(row_of(f"{library} {version}", shown, report), flush=True)
+            details += [f"- {library}, {shown} ({report['calls']} calls):", *words_of(report)]
+    print("\n" + "\n".join(details))
+
+
+if __name__ == "__main__":
+    main()
