@@ -1,5 +1,5 @@
-"""Norms of libraries as they ship, for acid_table.py: a function for each, which imports its library
-when it is first called."""
+"""Norms of libraries as they ship, for acid_table.py: a function for each, which imports its
+library when it is first called."""
 import functools
 import importlib.util
 import os

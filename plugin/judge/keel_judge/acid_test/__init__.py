@@ -17,8 +17,8 @@ def acid(function, as_=None, **options):
     command takes it. Options are those of `keel-judge norm`: eps, eps_place, unbiased, offset,
     groups, cast, momentum (the claim); backward ("autograd", "none" or a function), call, adapter,
     gain and bias (whether the norm has them), width, shape; dtype and parameters ("f32", "bf16",
-    "f16"), seed, quick, large, most_rows, timeout, only and skip (names of properties), only_case, and
-    isolate=False, which runs all in this process."""
+    "f16"), seed, quick, large, most_rows, timeout, only and skip (names of properties), only_case,
+    and isolate=False, which runs all in this process."""
     from keel_judge.acid_test.outcome import Verdict
     from keel_judge.acid_test.properties import PROPERTIES
     from keel_judge.acid_test.runner import run_here, run_in_child
