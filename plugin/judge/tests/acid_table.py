@@ -3,7 +3,7 @@
 
 usage: acid_table.py [--quick] [--only PATTERN] [--timeout SECONDS] [--jobs FOLDER]
 
-Each norm is tried by a `keel-judge norm` of its own, in this Python. A library that is not
+Each norm is tried as `keel-judge norm` does, in a process of its own. A library that is not
 installed has no row. FOLDER keeps the reports as JSON; rows that are there are not run again."""
 import argparse
 import fnmatch
@@ -12,11 +12,12 @@ import json
 import os
 import pathlib
 import platform
-import subprocess
-import sys
 import tempfile
 
-TESTS = pathlib.Path(__file__).resolve().parent
+import settings
+
+from keel_judge import acid, norm_command
+
 # distribution: [(what is shown, the callable, options)].
 JAX, OWN = ["--adapter", "jax"], "acid_libraries:"
 FEW = ["--most-rows", "200", "--skip", "threads"]  # an interpreter takes a millisecond a row
@@ -72,16 +73,15 @@ def processor():
 
 
 def report_of(name, options, given):
-    """The report of one norm, made by the command; None where that wrote none."""
+    """The report of one norm as a dictionary."""
     folder = pathlib.Path(given.jobs or tempfile.mkdtemp())
     path = folder / (name.replace(":", ".") + ".json")
     if not path.exists():
-        command = [sys.executable, "-m", "keel_judge.command", "norm", name, *options, "--json",
-                   str(path), "--timeout", str(given.timeout)] + ["--quick"] * given.quick
-        paths = [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
-        subprocess.run(command, check=False, stdout=subprocess.DEVNULL,
-                       env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        words = [name, *options, "--timeout", str(given.timeout)] + ["--quick"] * given.quick
+        command = norm_command.parser().parse_args(words)
+        path.write_text(acid(name, **norm_command.options_of(command)).as_json(),
+                        encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def row_of(library, shown, report):
@@ -111,13 +111,11 @@ def main():
             if not fnmatch.fnmatch(name, given.only):
                 continue
             report = report_of(name, options, given)
-            if report is None:
-                print(f"| {library} {version} | {shown} | could not be tried |")
-                continue
             print(row_of(f"{library} {version}", shown, report), flush=True)
             details += [f"- {library}, {shown} ({report['calls']} calls):", *words_of(report)]
     print("\n" + "\n".join(details))
 
 
 if __name__ == "__main__":
+    assert settings.ROOT
     main()

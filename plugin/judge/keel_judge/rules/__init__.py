@@ -6,11 +6,13 @@ a result that is not judged. docs/numerics.md has the derivations that are longe
 from keel_judge.call import name_of
 from keel_judge.rules import (attention, chance, convolutions, elementwise, exact, indexing,
                               losses, lists, norm_gradients, norms, optimizers, pooling, products,
-                              recurrent, reductions, softmax)
+                              recurrent, reductions, softmax, weight_norm)
 
 FAMILIES = (attention, chance, convolutions, elementwise, exact, indexing, losses, lists,
-            norm_gradients, norms, optimizers, pooling, products, recurrent, reductions, softmax)
+            norm_gradients, norms, optimizers, pooling, products, recurrent, reductions, softmax,
+            weight_norm)
 RULES = {name: rule for family in FAMILIES for name, rule in family.RULES.items()}
+DECLARED = {}  # rules of ops of other libraries, by their names with the namespace
 
 # Ops that leave nothing to judge: memory without values, sizes, numbers for the program.
 PASSED = frozenset("""
@@ -25,8 +27,8 @@ PASSED = frozenset("""
 
 
 def rule_of(func):
-    """The rule for an op or for its in-place form, or None."""
+    """The rule for an op or for its in-place form, or a declared one, or None."""
     if not func._schema.name.startswith("aten::"):
-        return None
+        return DECLARED.get(func._schema.name)
     name = name_of(func)
     return RULES.get(name) or RULES.get(name.removesuffix("_"))

@@ -84,6 +84,8 @@ def rms_norm(call):
 
 def group_norm(call):
     x = call["input"]
+    if x.numel() == 0:  # no sample: the gradients of parameters are 0
+        return [Expected(torch.zeros(r.got.shape), is_exact=True) for r in call.results]
     view = Channels(x.shape, call["group"])
     tensors = view.take(x), view.take(call["grad_out"])
     backward = Backward((*tensors, gain_of(call, "weight", tensors[0], view)), call["mean"],
