@@ -1,6 +1,6 @@
 """Strided, offset, transposed and expanded views, and memory round inputs and outputs."""
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from keel_judge.acid_test.outcome import FAIL, PASS, Outcome, Skip
 from keel_judge.acid_test.properties.base import Property, failed, refusal, thinned
@@ -95,8 +95,8 @@ class Strides(Property):
                 if o.level == FAIL else o for o in found]
 
 
-class Guarded(TorchDispatchMode):
-    """Gives memory with guards on both sides for every empty or zero tensor that is made."""
+class Guarded(TorchFunctionMode):
+    """Gives memory with guards on both sides for every tensor that Python code asks for."""
 
     MAKERS = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "zeros",
               "zeros_like", "new_zeros", "full", "full_like", "ones_like", "ones"}
@@ -105,10 +105,10 @@ class Guarded(TorchDispatchMode):
         super().__init__()
         self.buffers = []
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
         made = func(*args, **(kwargs or {}))
-        name = func._schema.name.partition("::")[2]
-        if name not in self.MAKERS or not isinstance(made, torch.Tensor) \
+        name = getattr(func, "__name__", "")
+        if name not in self.MAKERS or not isinstance(made, torch.Tensor) or made.requires_grad \
                 or made.device.type != "cpu" or made.layout != torch.strided or made.numel() == 0:
             return made
         buffer, inner = guarded(made)
