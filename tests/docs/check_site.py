@@ -9,6 +9,7 @@ import functools
 import http.server
 import json
 import pathlib
+import queue
 import re
 import shutil
 import subprocess
@@ -17,9 +18,12 @@ import tempfile
 import threading
 
 DRIVER = "keel-driver.html"
+SECONDS = 600
+OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
+           "--enable-logging=stderr")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FIRST_OF_REFERENCE = ("api/index.html", "cpp/index.html", "keel_judge.html")
-# Loads one page after the other in a frame and writes what is wrong into its own body.
+# Loads one page after the other in a frame and sends what is wrong to the server.
 SCRIPT = """<body><script>
 const pages = PAGES, problems = [];
 async function look(page) {
@@ -38,17 +42,17 @@ async function look(page) {
 }
 (async () => {
   for (const page of pages) await look(page);
-  document.body.textContent = "looked at " + pages.length + "\\n" + problems.join("\\n") + "\\nend";
+  await fetch(location, {method: "POST", body: JSON.stringify(problems)});
 })();
 </script></body>"""
 FAILED = re.compile(r'CONSOLE.*"((?:Uncaught|Failed to load resource)[^"]*)", source: ([^ ]*)')
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves the pages, and the driver beside them."""
+class Server(http.server.SimpleHTTPRequestHandler):
+    """Serves the pages and the driver beside them, and takes what the driver has found."""
 
-    def __init__(self, *arguments, driver, **options):
-        self.driver = driver
+    def __init__(self, *arguments, driver, answer, **options):
+        self.driver, self.answer = driver, answer
         super().__init__(*arguments, **options)
 
     def log_message(self, *arguments):
@@ -63,6 +67,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         else:
             super().do_GET()
 
+    def do_POST(self):
+        self.answer.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
 
 def pages_of(site):
     """Every page that MkDocs made; of the reference, which other programs made, the first ones."""
@@ -73,25 +82,25 @@ def pages_of(site):
 
 
 def problems_of(site, browser):
-    pages = list(pages_of(site))
-    driver = SCRIPT.replace("PAGES", json.dumps(pages)).encode()
-    handler = functools.partial(Quiet, directory=str(site), driver=driver)
+    answer = queue.Queue()
+    driver = SCRIPT.replace("PAGES", json.dumps(list(pages_of(site)))).encode()
+    handler = functools.partial(Server, directory=str(site), driver=driver, answer=answer)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as profile:
-        done = subprocess.run(
-            [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-             "--enable-logging=stderr", "--virtual-time-budget=600000", "--dump-dom",
-             f"http://127.0.0.1:{server.server_port}/{DRIVER}"],
-            capture_output=True, text=True, check=False, timeout=600)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, \
+            open(f"{folder}/log", "w+", encoding="utf-8") as log:
+        with subprocess.Popen([browser, *OPTIONS, f"--user-data-dir={folder}/profile",
+                               f"http://127.0.0.1:{server.server_port}/{DRIVER}"],
+                              stdout=subprocess.DEVNULL, stderr=log) as process:
+            try:
+                yield from answer.get(timeout=SECONDS)
+            except queue.Empty:
+                yield f"Chromium did not look at all pages within {SECONDS} s"
+            process.terminate()
+        log.seek(0)
+        yield from (f"{source}: {message}" for message, source in FAILED.findall(log.read())
+                    if "favicon" not in source)
     server.shutdown()
-    found = re.search(r"looked at (\d+)\n(.*)\nend", done.stdout, re.DOTALL)
-    if not found or int(found[1]) != len(pages):
-        yield f"Chromium did not look at all {len(pages)} pages: {done.stdout[-300:]!r}"
-    else:
-        yield from filter(None, found[2].split("\n"))
-    yield from (f"{source}: {message}" for message, source in FAILED.findall(done.stderr)
-                if "favicon" not in source)
 
 
 def main():
