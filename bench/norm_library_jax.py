@@ -18,19 +18,19 @@ SHAPES = "8x400,64x512,4096x512,32768x512"
 GROUPS, EPS = 8, 1e-5
 
 
-def formulas(jax, jnp):
+def formulas(jax, jnp, eps=EPS):
     """The plain formulas: f(x, gain, bias, state) gives y and the next state; of power_norm the
     gradient by nu is what the backward adds to it, as keel_norms.jax has it."""
     def centred(x, axis):
         mean = x.mean(axis, keepdims=True)
         var = jnp.square(x - mean).mean(axis, keepdims=True)
-        return (x - mean) * jax.lax.rsqrt(var + EPS), mean, var
+        return (x - mean) * jax.lax.rsqrt(var + eps), mean, var
 
     def layer_norm(x, gain, bias, state):
         return centred(x, -1)[0] * gain + bias, state
 
     def rms_norm(x, gain, bias, state):
-        return x * jax.lax.rsqrt(jnp.square(x).mean(-1, keepdims=True) + EPS) * gain + bias, state
+        return x * jax.lax.rsqrt(jnp.square(x).mean(-1, keepdims=True) + eps) * gain + bias, state
 
     def group_norm(x, gain, bias, state):
         groups = x.reshape(x.shape[0], GROUPS, -1)
@@ -48,16 +48,16 @@ def formulas(jax, jnp):
 
     @jax.custom_vjp
     def power(x, gain, bias, psi2, nu):
-        return x * jax.lax.rsqrt(psi2 + EPS) * gain + bias
+        return x * jax.lax.rsqrt(psi2 + eps) * gain + bias
 
     def power_forward(x, gain, bias, psi2, nu):
-        xhat = x * jax.lax.rsqrt(psi2 + EPS)
+        xhat = x * jax.lax.rsqrt(psi2 + eps)
         return xhat * gain + bias, (xhat, gain, nu, jnp.square(x).mean(0))
 
     def power_backward(saved, dy):
         xhat, gain, nu, square = saved
         g = dy * gain
-        dx = (g - nu * xhat) * jax.lax.rsqrt(square + EPS)
+        dx = (g - nu * xhat) * jax.lax.rsqrt(square + eps)
         moves = 0.1 * ((g * xhat).mean(0) - nu * jnp.square(xhat).mean(0))
         return dx, (dy * xhat).sum(0), dy.sum(0), jnp.zeros_like(nu), moves
 

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Measures the errors of norms in several libraries against exact results.
+
+usage: bench/norm_errors.py [--env DIR] [--json FILE] [--markdown FILE] [--norms LayerNorm,...]
+                            [--types float32,bf16] [--shapes 64x48,...] [--cases TEXT]
+                            [--libraries keel,...]
+
+Layer, RMS, group and batch norm run forward and backward on hard inputs, float32 and bf16, in keel
+(keel_norms.torch), PyTorch, JAX, flax, MLX and ONNX Runtime, on the CPU. --env makes a virtual
+environment in DIR (build/norm-peers will do), installs those of these libraries that it lacks, and
+measures with its Python; without --env the libraries that this Python lacks are left out. --cases
+chooses the cases whose names have the text in them. KEEL_NORM_LIBRARY names keel's library, or else
+build/ has it.
+
+A cell of the tables is the worst error of all shapes and elements in units of its scale's rounding
+(docs/numerics.md, "Norms"): 2^-23, in bf16 2^-7. Exit code 1: keel exceeds what it promises."""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import venv
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SHAPES = "64x48,8x4096"
+PACKAGES = {"numpy": "numpy", "torch": "torch", "mpmath": "mpmath", "jax": "jax", "flax": "flax",
+            "mlx.core": "mlx" if platform.system() == "Darwin" else "mlx[cpu]", "onnx": "onnx",
+            "onnxruntime": "onnxruntime"}
+
+
+def enter(folder):
+    """Continues with the Python of a virtual environment, which it makes if need be."""
+    python = folder / "bin/python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+    missing = [package for module, package in PACKAGES.items() if subprocess.run(
+        [python, "-c", f"import {module}"], capture_output=True).returncode != 0]
+    if missing:
+        print(f"[norm_errors] installing {', '.join(missing)}", file=sys.stderr)
+        subprocess.run([python, "-m", "pip", "--quiet", "install", *missing], check=True)
+    os.execv(python, [str(python), *sys.argv])
+
+
+def processor():
+    lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    facts = {k.strip(): v for k, v in (line.split(": ", 1) for line in lines if ": " in line)}
+    return f"{facts.get('model name', platform.machine())}, family {facts.get('cpu family')}, " \
+           f"model {facts.get('model')}"
+
+
+def loaded(names):
+    """Steps and versions of the libraries that this Python has."""
+    from norm_error_libraries import LIBRARIES, version
+    steps, versions = {}, {}
+    for name in names or LIBRARIES:
+        make, package = LIBRARIES[name]
+        try:
+            steps[name], versions[name] = make(), version(package)
+        except ImportError as fault:
+            print(f"[norm_errors] without {name}: {fault}", file=sys.stderr)
+    return steps, versions
+
+
+def errors_of(step, norm, dtype, inputs):
+    """The worst errors of a library by result: none if it does not have the norm so."""
+    import norm_error_cases as cases
+    worst = {}
+    for given, expected, scales in inputs:
+        for result, value in (step(norm, given, dtype) or {}).items():
+            found = cases.error((value, expected[result], scales[result]), result, dtype,
+                                len(given.x))
+            worst.setdefault(result, cases.Error()).add(found)
+    return worst
+
+
+def chosen(args):
+    """Norm, type and case of what is measured."""
+    import norm_error_cases as cases
+    for norm in args.norms.split(","):
+        for dtype in args.types.split(","):
+            print(f"[norm_errors] {norm} {dtype}", file=sys.stderr)
+            for name in cases.CASES:
+                if args.cases in name and cases.fits(name, dtype):
+                    yield norm, dtype, name
+
+
+def measure_all(steps, args):
+    """A list of objects, one for each norm, type, case, library and result, and how far the exact
+    results are from more digits."""
+    import norm_error_cases as cases
+    found, distance = [], 0.0
+    for norm, dtype, name in chosen(args):
+        given = [cases.inputs(name, shape, dtype) for shape in args.shapes]
+        inputs = [(one, *cases.exact(norm, one)) for one in given]
+        if norm == "LayerNorm":
+            distance = max(distance, cases.distance_from_digits(given[0]))
+        for library, step in steps.items():
+            found += [{"norm": norm, "type": dtype, "case": name, "library": library,
+                       "result": result, "finite": e.finite,
+                       "units": e.units if e.finite else None,
+                       "absolute": e.absolute if e.finite else None,
+                       "bound": cases.bound(result, dtype)}
+                      for result, e in errors_of(step, norm, dtype, inputs).items()]
+    return found, distance
+
+
+def holds(row):
+    return row["finite"] and row["units"] <= row["bound"]
+
+
+def cell(rows, measure):
+    if not rows:
+        return "-"
+    if not all(row["finite"] for row in rows):
+        return "not finite"
+    value = max(row[measure] for row in rows)
+    return f"{value:.2g}" if value < 100 and measure == "units" else f"{value:.1e}"
+
+
+def table(own, measure, libraries):
+    """A line for each case with the worst of some results, and for keel whether its bound holds."""
+    yield f"| input | {' | '.join(libraries)} | keel's bound |"
+    yield "|---" * (2 + len(libraries)) + "|"
+    for name in dict.fromkeys(row["case"] for row in own):
+        of = {library: [row for row in own if (row["case"], row["library"]) == (name, library)]
+              for library in libraries}
+        kept = of.get("keel")
+        verdict = "-" if not kept else "holds" if all(map(holds, kept)) else "exceeded"
+        cells = [name, *(cell(rows, measure) for rows in of.values()), verdict]
+        yield f"| {' | '.join(cells)} |"
+
+
+def tables(found, facts, libraries):
+    shapes = ", ".join("x".join(map(str, shape)) for shape in facts["shapes"])
+    yield (f"{facts['processor']}. "
+           + "; ".join(f"{k} {v}" for k, v in facts["versions"].items())
+           + f". Shapes {shapes}; GroupNorm has {facts['groups']} groups. The exact results are "
+           f"within {facts['distance_from_400_bits']:.1e} units of 400 bits.")
+    for norm, dtype in dict.fromkeys((row["norm"], row["type"]) for row in found):
+        unit = "2^-23" if dtype == "float32" else "2^-7"
+        for title, results, measure in (
+                (f"y, in units of {unit}", ("y",), "units"),
+                (f"dx, dgain and dbias, in units of {unit}", ("dx", "dgain", "dbias"), "units"),
+                ("y, absolute", ("y",), "absolute")):
+            yield from ("", f"## {norm}, {dtype}: {title}", "")
+            yield from table([row for row in found if (row["norm"], row["type"]) == (norm, dtype)
+                              and row["result"] in results], measure, libraries)
+
+
+def parsed():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--env", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--markdown", type=pathlib.Path)
+    parser.add_argument("--norms", default="LayerNorm,RMSNorm,GroupNorm,BatchNorm")
+    parser.add_argument("--types", default="float32,bf16")
+    parser.add_argument("--shapes", default=SHAPES)
+    parser.add_argument("--cases", default="")
+    parser.add_argument("--libraries")
+    args = parser.parse_args()
+    args.shapes = [tuple(map(int, text.split("x"))) for text in args.shapes.split(",")]
+    return args
+
+
+def main():
+    args = parsed()
+    if args.env and pathlib.Path(sys.prefix) != args.env.absolute():
+        enter(args.env)
+    sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "plugin/python")]
+    os.environ.setdefault("KEEL_NORM_LIBRARY", str(ROOT / "build/plugin/c/libkeel_norm.so"))
+    import norm_error_cases as cases
+    steps, versions = loaded(args.libraries and args.libraries.split(","))
+    facts = {"processor": processor(), "versions": versions, "shapes": args.shapes,
+             "groups": cases.GROUPS}
+    found, facts["distance_from_400_bits"] = measure_all(steps, args)
+    if args.json:
+        args.json.write_text(json.dumps({**facts, "errors": found}, indent=1) + "\n")
+    text = "\n".join(tables(found, facts, list(steps))) + "\n"
+    if args.markdown:
+        args.markdown.write_text(text)
+    else:
+        print(text, end="")
+    return 0 if all(holds(row) for row in found if row["library"] == "keel") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
