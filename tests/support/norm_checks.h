@@ -27,7 +27,7 @@ void check_jumping_means(const NormSpec& spec);
 void check_long_sums(const NormSpec& spec);
 // Groups of one value give exactly the bias, on the reference too.
 void check_constant_groups(const NormSpec& spec);
-// Sizes from 1e-30 to FLT_MAX / 4, NaN and Inf.
+// Sizes from 1e-40 to FLT_MAX, NaN and Inf.
 void check_specials(const NormSpec& spec);
 void check_threads(const NormSpec& spec);
 // Any order and split of rows (kRows).

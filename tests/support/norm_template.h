@@ -25,7 +25,7 @@ struct NormSpec {
 // In one SUBCASE each: gradients (by central differences, or against `composed`); agreement of
 // the backend under test with the reference on generated and large cases, forward 16 eps, backward
 // 64 eps; constant groups give exactly the bias; a NaN or Inf stays in its group and sizes from
-// 1e-30 to FLT_MAX / 4 are handled; the same bits for any thread count, for any order and split of
+// 1e-40 to FLT_MAX are handled; the same bits for any thread count, for any order and split of
 // rows (kRows), and in place. Parts that need a fast backend are left out of a build without one.
 void check_norm(const NormSpec& spec);
 

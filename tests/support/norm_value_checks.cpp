@@ -45,7 +45,9 @@ enum Special : std::int64_t {
   kInfinite,
   kHuge,
   kLargest,
+  kOneLargest,
   kTiny,
+  kSubnormal,
   kConstant,
   kAway,
   kSpecials
@@ -56,9 +58,11 @@ void set_specials(NormData& data, const NormCase& c, bool with_non_finite) {
   const auto z = [&](std::int64_t k, std::int64_t e) { return normal.at(k * c.n + e); };
   for (std::int64_t k = 0; k < kSpecials; ++k)
     set_group(data, c, k, [&](auto e) { return z(k, e); });
-  const double largest = std::numeric_limits<float>::max() / 4;
+  const double largest = std::numeric_limits<float>::max();
   set_group(data, c, kHuge, [&](auto e) { return 1e30 * z(kHuge, e); });
   set_group(data, c, kLargest, [&](auto e) { return e % 2 ? largest : -largest; });
+  set_group(data, c, kOneLargest, [&](auto e) { return e == c.n / 3 ? largest : z(1, e); });
+  set_group(data, c, kSubnormal, [&](auto e) { return 1e-40 * z(kSubnormal, e); });
   set_group(data, c, kTiny, [&](auto e) { return 1e-30 * z(kTiny, e); });
   set_group(data, c, kConstant, [](auto) { return 5.3; });
   set_group(data, c, kAway, [&](auto e) { return 1e6 + z(kAway, e); });

@@ -21,21 +21,28 @@ struct CentredForward {
 };
 
 // Writes the part of y that belongs to a slab; y is a whole tensor.
-template <class T>
-HWY_INLINE void write_centred(const Slab& slab, const CentredForward<T>& in, const ResultRows& y) {
+template <class Xhat, class T>
+HWY_INLINE void write_centred_by(const Slab& slab, const CentredForward<T>& in,
+                                 const ResultRows& y) {
   struct Constants {
-    Floats mean, scale, shift;
+    Xhat scaled;
+    Floats shift;
   };
   const auto at = [in](auto reader, std::size_t c) KEEL_LOOP_BODY {
-    return Constants{reader.load(in.mean + c), reader.load(in.scale + c),
-                     reader.load(in.shift + c)};
+    const Standardize usual{reader.load(in.mean + c), reader.load(in.scale + c), zero()};
+    return Constants{Xhat{usual}, reader.load(in.shift + c)};
   };
   with_put(y, [&](auto put) KEEL_LOOP_BODY {
     const auto body = [x = in.x, put](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
-      put(part, hn::MulAdd(hn::Sub(part.load(x + i), k.mean), k.scale, k.shift), i);
+      put(part, hn::MulAdd(k.scaled.off(part.load(x + i)), k.scaled.rstd, k.shift), i);
     };
     for_slab(slab, at, body, &y);
   });
+}
+template <class T>
+HWY_INLINE void write_centred(const Slab& slab, const CentredForward<T>& in, const ResultRows& y) {
+  any_far(in.mean + slab.first, slab.channels) ? write_centred_by<FarStandardize>(slab, in, y)
+                                               : write_centred_by<Standardize>(slab, in, y);
 }
 
 // The arrays (channels) of xhat = (x - mean) * rstd - low.
@@ -57,15 +64,15 @@ struct CentredBackward {
 };
 
 // Writes dx of a slab, and 0 in the rows left out. dx may be dy.
-template <class T>
-HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const CentredBackward<T>& in,
-                                       const ResultRows& dx) {
+template <class Xhat, class T>
+HWY_INLINE void write_centred_gradient_by(const Slab& slab, const CentredBackward<T>& in,
+                                          const ResultRows& dx) {
   struct Constants {
-    Standardize xhat;
+    Xhat xhat;
     Floats scale, mean_dy, slope;
   };
   const auto at = [in](auto reader, std::size_t c) KEEL_LOOP_BODY {
-    return Constants{in.channels.at(reader, c), reader.load(in.scale + c),
+    return Constants{Xhat{in.channels.at(reader, c)}, reader.load(in.scale + c),
                      reader.load(in.mean_dy + c), reader.load(in.slope + c)};
   };
   with_put(dx, [&](auto put) KEEL_LOOP_BODY {
@@ -76,6 +83,13 @@ HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const Cen
     };
     for_slab(slab, at, body, &dx);
   });
+}
+template <class T>
+HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const CentredBackward<T>& in,
+                                       const ResultRows& dx) {
+  any_far(in.channels.mean + slab.first, slab.channels)
+      ? write_centred_gradient_by<FarStandardize>(slab, in, dx)
+      : write_centred_gradient_by<Standardize>(slab, in, dx);
   clear_left_out(slab, mask, dx);
 }
 

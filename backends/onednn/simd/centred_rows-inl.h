@@ -22,7 +22,8 @@ struct CentredRows {
   ResultRows y;
 };
 
-// Saves mean and rstd of kRows rows from `row` on and calls write_row(row, xhat) for each.
+// Saves mean and rstd of kRows rows from `row` on and calls write_row(row, xhat) for each, where
+// xhat is a Standardize or a FarStandardize.
 template <class T, std::size_t kRows, class WriteRow>
 HWY_INLINE void standardize_rows(const CentredRows& of, std::size_t row,
                                  const WriteRow& write_row) {
@@ -46,7 +47,8 @@ HWY_INLINE void standardize_rows(const CentredRows& of, std::size_t row,
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + std::max(kRows * width, kAhead), width);
-    write_row(row + k, standardize_row(means[k], low[k], rstds[k]));
+    with_range(standardize_row(means[k], low[k], rstds[k]),
+               [&](const auto& xhat) KEEL_LOOP_BODY { write_row(row + k, xhat); });
   }
 }
 template <class T, class WriteRow>
@@ -62,7 +64,7 @@ HWY_INLINE void write_centred(const Binding& b, const NormStatistic& statistic,
                               const RowRange& range, const Finish& finish) {
   const CentredRows rows{b, statistic, range.width, ResultRows(b, range.width)};
   const T* const x = b.inputs[NormInput::kX].as<T>();
-  standardize_rows<T>(rows, range, [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
+  standardize_rows<T>(rows, range, [&](std::size_t row, const auto& xhat) KEEL_LOOP_BODY {
     const std::size_t at = row * range.width;
     write_row(rows.y, at, range.width, [=, &finish](auto part, std::size_t i) KEEL_LOOP_BODY {
       return finish(xhat(part.load(x + at + i)), part, i);

@@ -28,7 +28,7 @@ struct SavedChannels {
 
 // The sums of a strip of columns, for sum_strip. `saved` holds x and dy as whole tensors, but mean
 // and rstd of these channels only.
-template <class T>
+template <class T, class Xhat>
 struct StripGradient {
   static constexpr std::size_t kKinds = 3;
   enum : std::size_t { kXhat, kDy, kDyXhat };
@@ -37,21 +37,19 @@ struct StripGradient {
   bool is_first;  // true when there are no earlier sums to add to
 
   template <class Part>
-  HWY_INLINE Standardize constants(Part part, std::size_t c) const {
-    return {part.load(saved.mean + c), part.load(saved.rstd + c), zero()};
+  HWY_INLINE Xhat constants(Part part, std::size_t c) const {
+    return Xhat{Standardize{part.load(saved.mean + c), part.load(saved.rstd + c), zero()}};
   }
   template <class Part>
-  HWY_INLINE void add(Part part, std::size_t i, const Standardize& k,
-                      Floats (&sums)[kKinds]) const {
-    const Floats xhat = hn::Mul(hn::Sub(part.load(saved.x + i), k.mean), k.rstd);
+  HWY_INLINE void add(Part part, std::size_t i, const Xhat& k, Floats (&sums)[kKinds]) const {
+    const Floats xhat = hn::Mul(k.off(part.load(saved.x + i)), k.rstd);
     const Floats dy = part.load(saved.dy + i);
     sums[kXhat] = hn::Add(sums[kXhat], xhat);
     sums[kDy] = hn::Add(sums[kDy], dy);
     sums[kDyXhat] = hn::MulAdd(dy, xhat, sums[kDyXhat]);
   }
   template <class Part>
-  HWY_INLINE void take(Part, std::size_t c, const Standardize&,
-                       const Floats (&sums)[kKinds]) const {
+  HWY_INLINE void take(Part, std::size_t c, const Xhat&, const Floats (&sums)[kKinds]) const {
     add_to(into.xhat + c, WideDoubles::of(sums[kXhat]), is_first);
     add_to(into.dy + c, WideDoubles::of(sums[kDy]), is_first);
     add_to(into.dy_xhat + c, WideDoubles::of(sums[kDyXhat]), is_first);
@@ -75,9 +73,11 @@ HWY_INLINE void add_span(const SavedChannels<T>& saved, const Slab& slab, std::s
 template <class T>
 HWY_INLINE bool column_sums(const Slab& slab, RowMask mask, const SavedChannels<T>& saved,
                             const ChannelSums& sums) {
+  const bool far = any_far(saved.mean, slab.channels);
   bool is_first = true;
   for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-    sum_strip(strip, slab.channels, StripGradient<T>{saved, sums, is_first});
+    far ? sum_strip(strip, slab.channels, StripGradient<T, FarStandardize>{saved, sums, is_first})
+        : sum_strip(strip, slab.channels, StripGradient<T, Standardize>{saved, sums, is_first});
     is_first = false;
   });
   return !is_first;

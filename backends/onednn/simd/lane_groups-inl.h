@@ -217,8 +217,8 @@ HWY_NOINLINE inline Standardize standardize_in_double(const float* x, std::size_
   const Floats high = mean.floats();
   const WideDoubles rest = mean - WideDoubles::of(high);
   for (std::size_t i = 0; i < n; ++i) {
-    const Floats deviation = hn::Sub(hn::Sub(element(x, i), high), rest.floats());
-    squares = squares + WideDoubles::of(deviation) * WideDoubles::of(deviation);
+    const WideDoubles deviation = WideDoubles::of(element(x, i)) - mean;
+    squares = squares + deviation * deviation;
   }
   const WideDoubles rstd = statistic.rstd(squares);
   return {high, rstd.floats(), (rest * rstd).floats()};

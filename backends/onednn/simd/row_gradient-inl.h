@@ -15,14 +15,21 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
 // Computes dx = rstd * (g - mean_g - xhat * slope) of one row.
-struct RowGradient {
-  Standardize xhat;
+template <class Xhat>
+struct RowGradientOf {
+  Xhat xhat;
   Floats mean_g, slope;
 
   HWY_INLINE Floats dx(Floats g, Floats xhat_of_x) const {
-    return hn::Mul(xhat.rstd, hn::NegMulAdd(xhat_of_x, slope, hn::Sub(g, mean_g)));
+    return hn::Mul(xhat.true_rstd(), hn::NegMulAdd(xhat_of_x, slope, hn::Sub(g, mean_g)));
   }
 };
+using RowGradient = RowGradientOf<Standardize>;
+
+HWY_INLINE bool is_far(const RowGradient& of) { return any_far(of.xhat.mean); }
+HWY_INLINE RowGradientOf<FarStandardize> far(const RowGradient& of) {
+  return {FarStandardize(of.xhat), of.mean_g, of.slope};
+}
 
 // The inputs of the backward of one row: x, dy (n) and the statistics that the forward saved.
 template <class T>
@@ -37,14 +44,13 @@ struct RowSums {
   double xhat, g, g_xhat;
 };
 
-template <class T>
-HWY_INLINE RowSums row_sums(const SavedRow<T>& row, const RowAffine& affine) {
+template <class T, class Xhat>
+HWY_INLINE RowSums row_sums(const SavedRow<T>& row, const RowAffine& affine, const Xhat& of) {
   ChainedSum xhats, gs, products;
-  const Floats mean = splat(row.mean), rstd = splat(row.rstd);
   for_runs(
       row.n,
       [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
-        const Floats xhat = hn::Mul(part.only(hn::Sub(part.load(row.x + i), mean)), rstd);
+        const Floats xhat = hn::Mul(part.only(of.off(part.load(row.x + i))), of.rstd);
         const Floats g = affine.scale(part, part.load(row.dy + i), i);
         xhats.add(chain, xhat);
         gs.add(chain, g);
@@ -56,6 +62,13 @@ HWY_INLINE RowSums row_sums(const SavedRow<T>& row, const RowAffine& affine) {
         products.end_run();
       });
   return {xhats.total(), gs.total(), products.total()};
+}
+template <class T>
+HWY_INLINE RowSums row_sums(const SavedRow<T>& row, const RowAffine& affine) {
+  RowSums sums{};
+  with_range({splat(row.mean), splat(row.rstd), zero()},
+             [&](const auto& xhat) KEEL_LOOP_BODY { sums = row_sums(row, affine, xhat); });
+  return sums;
 }
 
 // slope = slope_factor * mean(g * xhat). The sum of xhat would be 0 but for the rounding error of
@@ -117,12 +130,11 @@ struct PutInLines {
   }
 };
 
-// Writes dx of a group of rows and adds their share of dgain and dbias, unless these are null. Each
-// row has an object with xhat(x) and dx(g, xhat), such as RowGradient. Objects are passed by value:
-// one of several objects in memory would be loaded anew after every store.
+// Does what write_gradients says, with the objects as they are. These are passed by value: one of
+// several objects in memory would be loaded anew after every store.
 template <class T, class... Gradient>
-HWY_INLINE void write_gradients(const GradientRows<T>& rows, const RowAffine& affine, float* dgain,
-                                float* dbias, const Gradient... of_row) {
+HWY_INLINE void put_gradients(const GradientRows<T>& rows, const RowAffine& affine, float* dgain,
+                              float* dbias, const Gradient... of_row) {
   const T *x = rows.x, *dy = rows.dy;
   const auto write_columns = [=, dx = rows.dx, step = rows.width + rows.skip](
                                  auto registers, auto part, std::size_t i,
@@ -166,6 +178,20 @@ HWY_INLINE void write_gradients(const GradientRows<T>& rows, const RowAffine& af
   };
   const bool is_usual = std::is_same_v<T, float> && !rows.dx.is_narrow();
   is_usual ? write_all(PutPlain{}) : write_all(PutCached{});
+}
+
+// Writes dx of a group of rows and adds their share of dgain and dbias, unless these are null. Each
+// row has an object with xhat(x) and dx(g, xhat), such as RowGradient. If one has a far mean, all
+// are taken by what far() makes of them.
+template <class T, class... Gradient>
+HWY_INLINE void write_gradients(const GradientRows<T>& rows, const RowAffine& affine, float* dgain,
+                                float* dbias, const Gradient... of_row) {
+  if constexpr (requires { (far(of_row), ...); }) {
+    if (HWY_UNLIKELY((is_far(of_row) || ...))) {
+      return put_gradients(rows, affine, dgain, dbias, far(of_row)...);
+    }
+  }
+  put_gradients(rows, affine, dgain, dbias, of_row...);
 }
 
 // The same; dgain and dbias are added to sums 0 and 1, unless sums is null.

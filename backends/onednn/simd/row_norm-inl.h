@@ -14,6 +14,8 @@
 
 #include "backends/onednn/row_blocks.h"
 #include "backends/onednn/simd/rounded-inl.h"
+#include "backends/onednn/simd/standardize-inl.h"
+#include "backends/onednn/simd/wide_doubles-inl.h"
 #include "backends/onednn/streaming.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -224,14 +226,15 @@ HWY_INLINE float row_centre(const T* x, std::size_t n) {
 // Computes in double throughout, for rows whose squares leave the range of a float.
 template <class T>
 HWY_NOINLINE RowMoments row_moments_in_double(const T* x, std::size_t n) {
-  DoubleSum sum, squares;
+  DoubleSum sum;
   for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY { sum.add(part.load(x + i)); });
   const double mean = sum.total() / static_cast<double>(n);
-  const Floats high = splat(static_cast<float>(mean));
-  const Floats low = splat(static_cast<float>(mean - static_cast<float>(mean)));
+  WideDoubles squares = WideDoubles::zero();
   for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const Floats deviation = part.only(hn::Sub(hn::Sub(part.load(x + i), high), low));
-    squares.add_product(deviation, deviation);
+    const WideDoubles exists = WideDoubles::of(part.only(splat(1)));
+    const WideDoubles deviation =
+        (WideDoubles::of(part.load(x + i)) - WideDoubles::all(mean)) * exists;
+    squares = squares + deviation * deviation;
   });
   return {mean, squares.total()};
 }
@@ -258,18 +261,6 @@ HWY_INLINE RowMoments row_moments(const T* x, std::size_t n, float centre) {
   const double sum_of_squares = squares.total() - low * deviation;
   const bool in_range = sum_of_squares > kLeastSquares && std::isfinite(sum_of_squares);
   return in_range ? RowMoments{centre + low, sum_of_squares} : row_moments_in_double(x, n);
-}
-
-// xhat = (x - mean) * rstd. If the mean is much larger than the deviations, a float is too coarse
-// to hold it: `low` is the missing part, times rstd.
-struct Standardize {
-  Floats mean, rstd, low;
-
-  HWY_INLINE Floats operator()(Floats x) const { return hn::MulSub(hn::Sub(x, mean), rstd, low); }
-};
-
-HWY_INLINE Standardize standardize_row(float mean, double rest, float rstd) {
-  return {splat(mean), splat(rstd), splat(static_cast<float>(rest * rstd))};
 }
 
 // gain and bias (width); each may be null.

@@ -41,6 +41,8 @@ struct WideDoubles {
     return hn::Combine(F(), hn::DemoteTo(half, high), hn::DemoteTo(half, low));
 #endif
   }
+  // The sum of all lanes, in an order that depends only on the instruction set.
+  HWY_INLINE double total() const { return hn::GetLane(hn::SumOfLanes(D(), hn::Add(low, high))); }
   HWY_INLINE WideDoubles sqrt() const { return {hn::Sqrt(low), hn::Sqrt(high)}; }
   friend HWY_INLINE WideDoubles operator+(const WideDoubles& a, const WideDoubles& b) {
     return {hn::Add(a.low, b.low), hn::Add(a.high, b.high)};

@@ -32,13 +32,14 @@ HWY_INLINE float mean_xhat(const WideRows<T>& in, std::size_t row) {
   const T* const x = in.x + row * in.width;
   const float mean = in.mean[row], rstd = in.rstd[row];
   ChainedSum sum;
-  for_runs(
-      in.width,
-      [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
-        const Floats deviation = part.only(hn::Sub(part.load(x + i), splat(mean)));
-        sum.add(chain, hn::Mul(deviation, splat(rstd)));
-      },
-      [&]() KEEL_LOOP_BODY { sum.end_run(); });
+  with_range({splat(mean), splat(rstd), zero()}, [&](const auto& of) KEEL_LOOP_BODY {
+    for_runs(
+        in.width,
+        [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
+          sum.add(chain, hn::Mul(part.only(of.off(part.load(x + i))), of.rstd));
+        },
+        [&]() KEEL_LOOP_BODY { sum.end_run(); });
+  });
   return static_cast<float>(sum.total() / static_cast<double>(in.width));
 }
 
@@ -54,11 +55,13 @@ HWY_INLINE void add_row(const WideRows<T>& in, std::size_t row, std::size_t firs
                         ColumnRun& run) {
   const T* const x = in.x + row * in.width + first;
   const T* const dy = in.dy + row * in.width + first;
-  for_lanes(n, [&run, x, dy, xhat = in.xhat_of(row)](auto part, std::size_t c) KEEL_LOOP_BODY {
-    const Floats dy_c = part.load(dy + c);
-    float *const dgain = run.sums[0] + c, *const dbias = run.sums[1] + c;
-    Whole{}.store(hn::MulAdd(dy_c, xhat(part.load(x + c)), Whole{}.load(dgain)), dgain);
-    Whole{}.store(hn::Add(Whole{}.load(dbias), dy_c), dbias);
+  with_range(in.xhat_of(row), [&](const auto& of_row) KEEL_LOOP_BODY {
+    for_lanes(n, [&run, x, dy, xhat = of_row](auto part, std::size_t c) KEEL_LOOP_BODY {
+      const Floats dy_c = part.load(dy + c);
+      float *const dgain = run.sums[0] + c, *const dbias = run.sums[1] + c;
+      Whole{}.store(hn::MulAdd(dy_c, xhat(part.load(x + c)), Whole{}.load(dgain)), dgain);
+      Whole{}.store(hn::Add(Whole{}.load(dbias), dy_c), dbias);
+    });
   });
 }
 

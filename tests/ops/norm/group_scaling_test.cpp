@@ -116,9 +116,9 @@ TEST_CASE("group_scaling: the backend agrees with the reference") {
   compare(float_normal({0, 4}, 1), {2});
 }
 
-TEST_CASE("group_scaling: sizes from 1e-30 to FLT_MAX / 4, zeros, and NaN in one group") {
+TEST_CASE("group_scaling: sizes from 1e-30 to FLT_MAX, zeros, and NaN in one group") {
   if (default_backend() == "reference") return;
-  const double sizes[] = {1, 1e30, 1e-30, 0, double(std::numeric_limits<float>::max()) / 4};
+  const double sizes[] = {1, 1e30, 1e-30, 0, double(std::numeric_limits<float>::max())};
   for (std::int64_t width : {2, 37, 1025}) {
     const Tensor z = float_normal({5 * width}, 3);
     Tensor x(DType::kF64, {1, 5 * width});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/kernels/norm/columns.cuh"
+#include "backends/cuda/kernels/norm/mean.cuh"
 #include "src/ops/column_gradient_sums.h"
 #include "src/ops/column_moments.h"
 
@@ -105,17 +106,22 @@ struct CentreColumns {
   bool pads_with_bias;
 
   struct Channel {
-    float coarse, fine, scale, d, gain, bias;
+    float part, coarse, fine, scale, d, gain, bias;
   };
   __device__ Channel channel(std::int64_t c) const {
-    const float coarse = float(mean[c]);
-    return {coarse,      float(mean[c] - coarse), rstd[c] * r.get(c, 1),
-            d.get(c, 0), gain.get(c, 1),          bias.get(c, 0)};
+    const float coarse = float(mean[c]), part = part_of(coarse);
+    return {part,
+            coarse * part,
+            float(mean[c] - coarse) * part,
+            rstd[c] * r.get(c, 1) / part,
+            d.get(c, 0),
+            gain.get(c, 1),
+            bias.get(c, 0)};
   }
   __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
     if (!turn.is_kept) return pads_with_bias ? c.bias : 0;
-    return ((of[0] - c.coarse - c.fine) * c.scale + c.d) * c.gain + c.bias;
+    return ((of[0] * c.part - c.coarse - c.fine) * c.scale + c.d) * c.gain + c.bias;
   }
 };
 
@@ -198,19 +204,25 @@ struct CentreColumnsGradient {
   bool training;
 
   struct Channel {
-    float mean, low, rstd, factor, gain, mean_g, slope;
+    float part, mean, low, rstd, factor, gain, mean_g, slope;
   };
   __device__ Channel channel(std::int64_t c) const {
-    return {
-        mean[c],        float(low[c]),    rstd[c],        (training ? r.get(c, 1) : 1) * rstd[c],
-        gain.get(c, 1), float(mean_g[c]), float(slope[c])};
+    const float part = part_of(mean[c]);
+    return {part,
+            mean[c] * part,
+            float(low[c]),
+            rstd[c] / part,
+            (training ? r.get(c, 1) : 1) * rstd[c],
+            gain.get(c, 1),
+            float(mean_g[c]),
+            float(slope[c])};
   }
   __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
                               const Channel& c) const {
     if (!turn.is_kept) return 0;
     const float g = of[1] * c.gain;
     if (!training) return c.factor * g;
-    const float xhat = (of[0] - c.mean) * c.rstd - c.low;
+    const float xhat = (of[0] * c.part - c.mean) * c.rstd - c.low;
     return c.factor * (g - c.mean_g - xhat * c.slope);
   }
 };

@@ -1,6 +1,7 @@
 // The statistics of a centred row: its mean and the scale that divides it.
 #pragma once
 
+#include "backends/cuda/kernels/norm/mean.cuh"
 #include "backends/cuda/kernels/norm/row.cuh"
 #include "src/ops/norm/norm.h"
 
@@ -29,13 +30,6 @@ struct Statistic {
 inline Statistic device_statistic(const NormStatistic& s) {
   return {s.eps, s.unbiased, s.eps_outside};
 }
-
-// A mean in two parts, because one float cannot hold a mean far larger than the deviation:
-// x - mean is (x - coarse) - fine.
-struct Mean {
-  float coarse = 0, fine = 0;
-  __device__ float residual(float x) const { return x - coarse - fine; }
-};
 
 // Adds to `coarse` what is missing from the row's mean. The mean is computed in double where floats
 // overflow.
@@ -71,7 +65,7 @@ __device__ double row_squares(const R& row, Mean mean) {
   const bool is_in_range = squares > 0x1p-100f && isfinite(squares);
   if (!R::any(!is_in_range)) return squares;
   const double wide = row.sum([=](std::int64_t, float x, auto...) {
-    const double residual = mean.residual(x);
+    const double residual = double(x) - mean.coarse - mean.fine;
     return residual * residual;
   });
   return is_in_range ? squares : wide;
@@ -99,11 +93,10 @@ __global__ void __launch_bounds__(R::kBlock) centred_forward(CentredForward a, F
   const R row({a.x}, a.sizes);
   const Mean mean = row_mean(row, a.sizes.width);
   const float rstd = a.statistic.rstd(row_squares(row, mean), a.sizes.width);
+  const Xhat xhat(mean, rstd);
   row.store(
       a.y,
-      [=](std::int64_t, float x, float gain, float bias) {
-        return finish(mean.residual(x) * rstd, gain, bias);
-      },
+      [=](std::int64_t, float x, float gain, float bias) { return finish(xhat(x), gain, bias); },
       finish.gain(row.index()), finish.bias(row.index()));
   if (row.is_first()) {
     a.mean[row.index()] = mean.coarse + mean.fine;
@@ -136,19 +129,20 @@ __global__ void __launch_bounds__(R::kBlock)
   const auto gains = gradient.gain(row.index());
   const Mean mean = refine_mean(row, a.sizes.width, a.mean[row.index()]);
   const float rstd = a.rstd[row.index()];
+  const Xhat xhat(mean, rstd);
   const auto g_of = [=](std::int64_t, float x, float dy, float gain) {
-    return gradient(dy, mean.residual(x) * rstd, gain);
+    return gradient(dy, xhat(x), gain);
   };
   const float mean_g = row.sum(g_of, gains) / float(a.sizes.width);
   const auto product = [=](std::int64_t column, float x, float dy, float gain) {
-    return (g_of(column, x, dy, gain) - mean_g) * (mean.residual(x) * rstd);
+    return (g_of(column, x, dy, gain) - mean_g) * xhat(x);
   };
   const float slope = float(row.sum(product, gains) / a.statistic.divisor(a.sizes.width)) *
                       a.statistic.outside_factor(rstd);
   row.store(
       a.dx,
       [=](std::int64_t column, float x, float dy, float gain) {
-        return rstd * (g_of(column, x, dy, gain) - mean_g - mean.residual(x) * rstd * slope);
+        return rstd * (g_of(column, x, dy, gain) - mean_g - xhat(x) * slope);
       },
       gains);
 }

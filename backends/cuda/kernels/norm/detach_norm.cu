@@ -37,13 +37,12 @@ __global__ void __launch_bounds__(R::kBlock) detached_mean(CentredBackward a) {
   const R row({a.x, a.dy}, a.sizes);
   const Mean mean = refine_mean(row, a.sizes.width, a.mean[row.index()]);
   const float rstd = a.rstd[row.index()];
-  const float sum =
-      row.sum([=](std::int64_t, float x, float dy) { return dy * (mean.residual(x) * rstd); });
+  const Xhat xhat(mean, rstd);
+  const float sum = row.sum([=](std::int64_t, float x, float dy) { return dy * xhat(x); });
   const float slope =
       float(sum / a.statistic.divisor(a.sizes.width)) * a.statistic.outside_factor(rstd);
-  row.store(a.dx, [=](std::int64_t, float x, float dy) {
-    return rstd * (dy - mean.residual(x) * rstd * slope);
-  });
+  row.store(a.dx,
+            [=](std::int64_t, float x, float dy) { return rstd * (dy - xhat(x) * slope); });
 }
 
 void run_backward(const Binding& b, const RowSizes& sizes, const DetachNormAttrs& attrs) {

@@ -2,6 +2,7 @@
 // neighbouring channels of one sample, and each of its eight warps every eighth step.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/columns.cuh"
+#include "backends/cuda/kernels/norm/mean.cuh"
 #include "src/ops/norm/instance_norm.h"
 
 namespace keel::cuda {
@@ -127,9 +128,10 @@ __global__ void __launch_bounds__(kColumnBlock, 2) forward(Forward a) {
   });
   if (!steps.exists()) return;
   const float rstd = float(1 / sqrt(squares / some + a.eps));
-  const float coarse = float(mean), fine = float(mean - coarse);
+  const float coarse = float(mean);
+  const Xhat xhat({coarse, float(mean - coarse)}, rstd);
   const float gain = a.gain.get(steps.channel(), 1), bias = a.bias.get(steps.channel(), 0);
-  steps.store(a.y, [=](float x) { return (x - coarse - fine) * rstd * gain + bias; });
+  steps.store(a.y, [=](float x) { return xhat(x) * gain + bias; });
   if (steps.warp() > 0) return;
   a.mean[steps.group()] = coarse;
   a.rstd[steps.group()] = rstd;
@@ -159,9 +161,10 @@ __global__ void __launch_bounds__(kColumnBlock, 2) backward(Backward a) {
     a.dgain[steps.group()] = float(products * rstd);
     a.dbias[steps.group()] = float(total);
   }
-  const float mean_g = float(gain * total / some), slope = float(gain * products * rstd / some);
+  const float mean_g = float(gain * total / some), slope = float(gain * products * rstd / some),
+              part = part_of(float(coarse)), scale = rstd / part;
   steps.store(a.dx, [=](float x, float dy) {
-    const float xhat = float(x - coarse - fine) * rstd;
+    const float xhat = float((x - coarse - fine) * part) * scale;
     return rstd * (dy * gain - mean_g - xhat * slope);
   });
 }

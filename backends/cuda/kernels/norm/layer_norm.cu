@@ -43,7 +43,7 @@ struct AffineTerms : PlainSums {
                              double (&sums)[kSums]) const {
     const std::int64_t row = groups == 1 ? turn.row : turn.row * groups + c.index / channels;
     // Of an element that does not exist, 0 less the mean may be too much for a float.
-    const float xhat = turn.exists ? Mean{mean[row], fine[row]}.residual(of[0]) * rstd[row] : 0;
+    const float xhat = turn.exists ? Xhat({mean[row], fine[row]}, rstd[row])(of[0]) : 0;
     sums[0] += double(of[1]) * xhat;
     sums[1] += of[1];
   }

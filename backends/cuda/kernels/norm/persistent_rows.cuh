@@ -93,14 +93,15 @@ struct SweepSums {
 template <int kThreads, bool kIsCentred, class R, class Along>
 __device__ void sweep_row(const Sweep& a, const R& row, const Along& gains, int parity,
                           SweepSums& total) {
-  const float coarse = kIsCentred ? a.mean[row.index()] : 0, rstd = a.rstd[row.index()];
+  const float mean = kIsCentred ? a.mean[row.index()] : 0, rstd = a.rstd[row.index()];
   const float factor = kIsCentred ? a.statistic.outside_factor(rstd) * a.per_freedom : 0;
-  // Sums of g * z, z and g, where z = (x - coarse) * rstd equals xhat except for the part
-  // that the saved mean lacks.
+  // Sums of g * z, z and g, where z = (x - mean) * rstd equals xhat except for what the saved mean
+  // lacks.
+  const float part = part_of(mean), coarse = mean * part, scale = rstd / part;
   float sums[kIsCentred ? 3 : 1] = {};
   row.each(
       [&](int, std::int64_t, float x, float dy, float gain) {
-        const float z = (x - coarse) * rstd, g = dy * gain;
+        const float z = (x * part - coarse) * scale, g = dy * gain;
         sums[0] += g * z;
         if constexpr (kIsCentred) sums[1] += z, sums[2] += g;
       },
@@ -111,7 +112,7 @@ __device__ void sweep_row(const Sweep& a, const R& row, const Along& gains, int 
     fine = sums[1] * a.per_element, mean_g = sums[2] * a.per_element;
     slope = (sums[0] - mean_g * sums[1]) * factor;
   }
-  const auto xhat = [=](float x) { return (x - coarse) * rstd - fine; };
+  const auto xhat = [=](float x) { return (x * part - coarse) * scale - fine; };
   row.store(
       a.dx,
       [=](std::int64_t, float x, float dy, float gain) {

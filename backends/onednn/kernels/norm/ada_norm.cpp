@@ -58,14 +58,13 @@ struct Moments {
   double xhat, dy, dy_xhat, dy_xhat2;
 };
 
-template <class T>
-HWY_INLINE Moments moments_of(const SavedRow<T>& row) {
+template <class T, class Xhat>
+HWY_INLINE Moments moments_of(const SavedRow<T>& row, const Xhat& of) {
   ChainedSum xhats, dys, firsts, seconds;
-  const Floats mean = splat(row.mean), rstd = splat(row.rstd);
   for_runs(
       row.n,
       [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
-        const Floats xhat = hn::Mul(part.only(hn::Sub(part.load(row.x + i), mean)), rstd);
+        const Floats xhat = hn::Mul(part.only(of.off(part.load(row.x + i))), of.rstd);
         const Floats dy = part.load(row.dy + i), product = hn::Mul(dy, xhat);
         xhats.add(chain, xhat);
         dys.add(chain, dy);
@@ -82,8 +81,9 @@ HWY_INLINE Moments moments_of(const SavedRow<T>& row) {
 }
 
 // dx = rstd * (g - mean(g) - xhat * slope), g = (C - tilt * xhat) * dy.
-struct AdaGradient {
-  RowGradient centred;
+template <class Xhat>
+struct AdaGradientOf {
+  RowGradientOf<Xhat> centred;
   FactorLanes factor;
 
   HWY_INLINE Floats xhat(Floats x) const { return centred.xhat(x); }
@@ -91,12 +91,20 @@ struct AdaGradient {
     return centred.dx(factor(dy, xhat_of_x), xhat_of_x);
   }
 };
+using AdaGradient = AdaGradientOf<Standardize>;
+
+HWY_INLINE bool is_far(const AdaGradient& of) { return is_far(of.centred); }
+HWY_INLINE AdaGradientOf<FarStandardize> far(const AdaGradient& of) {
+  return {far(of.centred), of.factor};
+}
 
 // The sums of g and g * xhat follow from those of dy * xhat^p. The mean of xhat is 0 but for the
 // rounding error of the saved mean, `low`, which is taken back.
 template <class T>
 AdaGradient gradient_of(const SavedRow<T>& row, const Factor& factor, double slope_factor) {
-  const Moments m = moments_of(row);
+  Moments m{};
+  with_range({splat(row.mean), splat(row.rstd), zero()},
+             [&](const auto& xhat) KEEL_LOOP_BODY { m = moments_of(row, xhat); });
   const double count = double(row.n), low = m.xhat / count;
   const double first = m.dy_xhat - low * m.dy;
   const double second = m.dy_xhat2 - 2 * low * m.dy_xhat + low * low * m.dy;

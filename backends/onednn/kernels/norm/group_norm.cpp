@@ -42,8 +42,8 @@ const float* offset(const float* parameter, std::size_t channel) {
 }
 
 // Writes y of one group of an image, which begins at element `at`.
-template <class T>
-void write_channels(const Groups& groups, const CentredRows& rows, const Standardize xhat,
+template <class T, class Xhat>
+void write_channels(const Groups& groups, const CentredRows& rows, const Xhat xhat,
                     const RowAffine& affine, std::size_t at) {
   const T* const x = rows.b.inputs[In::kX].as<T>();
   const ResultRows y = rows.y;
@@ -61,7 +61,7 @@ void forward_groups(const Binding& b, const Groups& groups, const GroupParameter
                     const RowRange& range) {
   const CentredRows rows{b, groups.statistic, range.width, ResultRows(b, groups.run())};
   const T* const x = b.inputs[In::kX].as<T>();
-  const auto write_group = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
+  const auto write_group = [&](std::size_t row, const auto& xhat) KEEL_LOOP_BODY {
     const std::size_t channel = groups.channel(row), at = row * range.width;
     const RowAffine affine{offset(parameters.gain, channel), offset(parameters.bias, channel)};
     if (groups.inner > 1) return write_channels<T>(groups, rows, xhat, affine, at);
@@ -161,9 +161,9 @@ RowGradient image_gradient(const Groups& groups, const SavedRow<T>& row, const f
 }
 
 // Writes dx of one group of an image. x, dy, dx (channels, inner).
-template <class T>
+template <class T, class Xhat>
 void write_image(const Groups& groups, const GradientRows<T>& row, const float* gain,
-                 const RowGradient gradient) {
+                 const RowGradientOf<Xhat> gradient) {
   const std::size_t inner = groups.inner;
   const T *x = row.x, *dy = row.dy;
   for (std::size_t c = 0; c < groups.channels; ++c, x += inner, dy += inner) {
@@ -190,7 +190,8 @@ void backward_image(const Binding& b, const GroupBackwardPlan& plan, std::size_t
                                .dy = saved.dy,
                                .dx = ResultRows(b, groups.run()).from(row * width),
                                .width = width};
-    write_image(groups, rows, gain, gradient);
+    is_far(gradient) ? write_image(groups, rows, gain, far(gradient))
+                     : write_image(groups, rows, gain, gradient);
   }
   if (sums) sums->end_addition();
 }

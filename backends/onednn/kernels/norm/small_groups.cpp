@@ -44,13 +44,15 @@ HWY_INLINE void forward_lanes(const ForwardTensors<T>& t, const LaneStatistic& s
     part.store(xhat.mean, t.mean + lanes.group);
     part.store(xhat.rstd, t.rstd + lanes.group);
   });
-  for_elements(
-      width,
-      [&](std::size_t i, std::size_t) KEEL_LOOP_BODY {
-        const Floats v = hn::MulAdd(xhat(element(x, i)), element(gain, i), element(bias, i));
-        hn::StoreU(v, F(), x + i * kLanes);
-      },
-      [](std::size_t) {});
+  with_range(xhat, [&](const auto& of) KEEL_LOOP_BODY {
+    for_elements(
+        width,
+        [&](std::size_t i, std::size_t) KEEL_LOOP_BODY {
+          const Floats v = hn::MulAdd(of(element(x, i)), element(gain, i), element(bias, i));
+          hn::StoreU(v, F(), x + i * kLanes);
+        },
+        [](std::size_t) {});
+  });
   write_lanes(x, lanes, width, t.y);
 }
 

@@ -23,7 +23,7 @@ struct BlockOfUnits {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/small_groups_backward.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/column_sums-inl.h"
+#include "backends/onednn/simd/row_gradient-inl.h"
 #include "backends/onednn/simd/small_groups-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,30 +31,20 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// dx = rstd * (g - mean_g - xhat * slope).
-struct LaneGradient {
-  Standardize xhat;
-  Floats mean_g, slope;
-
-  HWY_INLINE Floats dx(Floats g, Floats of_x) const {
-    return hn::Mul(xhat.rstd, hn::NegMulAdd(of_x, slope, hn::Sub(g, mean_g)));
-  }
-};
-
 // The elements of as many groups as a register has lanes.
 struct LaneRows {
   const float *x, *dy, *gain;
 };
 
 // The sum of xhat would be 0 but for the rounding error of the saved mean, which is taken back.
-template <class Width>
-HWY_INLINE LaneGradient lane_gradient(const LaneRows& rows, const Standardize& saved,
-                                      const LaneStatistic& statistic, Width width) {
+template <class Xhat, class Width>
+HWY_INLINE RowGradientOf<Xhat> lane_gradient(const LaneRows& rows, const Xhat& saved,
+                                             const LaneStatistic& statistic, Width width) {
   LaneSum xhats, gs, products;
   for_elements(
       width,
       [&](std::size_t i, std::size_t k) KEEL_LOOP_BODY {
-        const Floats xhat = hn::Mul(hn::Sub(element(rows.x, i), saved.mean), saved.rstd);
+        const Floats xhat = hn::Mul(saved.off(element(rows.x, i)), saved.rstd);
         const Floats g = hn::Mul(element(rows.dy, i), element(rows.gain, i));
         xhats.add(k, xhat);
         gs.add(k, g);
@@ -66,9 +56,11 @@ HWY_INLINE LaneGradient lane_gradient(const LaneRows& rows, const Standardize& s
         products.end_run(terms);
       });
   const Floats low = hn::Mul(xhats.total(), statistic.share);
-  const Floats factor = hn::Mul(statistic.inverse_count, slope_factors(statistic, saved.rstd));
+  const Floats factor = hn::Mul(statistic.inverse_count, slope_factors(statistic, saved.true_rstd()));
   const Floats slope = hn::Mul(factor, hn::NegMulAdd(low, gs.total(), products.total()));
-  return {{saved.mean, saved.rstd, low}, hn::Mul(gs.total(), statistic.share), slope};
+  Xhat xhat = saved;
+  xhat.low = low;
+  return {xhat, hn::Mul(gs.total(), statistic.share), slope};
 }
 
 // The tensors of a backward. `gain` is that of all slots; `sums` may be null.
@@ -94,19 +86,21 @@ HWY_INLINE void backward_lanes(const BackwardTensors<T>& t, const LaneStatistic&
     saved.mean = part.load(t.mean + lanes.group);
     saved.rstd = part.load_or(t.rstd + lanes.group, 1);
   });
-  const LaneGradient gradient = lane_gradient({x, dy, gain}, saved, statistic, width);
   float *dgain = t.sums ? t.sums->run(kGain) + lanes.at : nullptr,
         *dbias = t.sums ? t.sums->run(kBias) + lanes.at : nullptr;
-  for_elements(
-      width,
-      [&](std::size_t i, std::size_t) KEEL_LOOP_BODY {
-        const Floats dy_i = element(dy, i), xhat = gradient.xhat(element(x, i));
-        hn::StoreU(gradient.dx(hn::Mul(dy_i, element(gain, i)), xhat), F(), dy + i * kLanes);
-        if (dgain == nullptr) return;
-        hn::StoreU(hn::MulAdd(dy_i, xhat, element(dgain, i)), F(), dgain + i * kLanes);
-        hn::StoreU(hn::Add(dy_i, element(dbias, i)), F(), dbias + i * kLanes);
-      },
-      [](std::size_t) {});
+  with_range(saved, [&](const auto& of) KEEL_LOOP_BODY {
+    const auto gradient = lane_gradient({x, dy, gain}, of, statistic, width);
+    for_elements(
+        width,
+        [&](std::size_t i, std::size_t) KEEL_LOOP_BODY {
+          const Floats dy_i = element(dy, i), xhat = gradient.xhat(element(x, i));
+          hn::StoreU(gradient.dx(hn::Mul(dy_i, element(gain, i)), xhat), F(), dy + i * kLanes);
+          if (dgain == nullptr) return;
+          hn::StoreU(hn::MulAdd(dy_i, xhat, element(dgain, i)), F(), dgain + i * kLanes);
+          hn::StoreU(hn::Add(dy_i, element(dbias, i)), F(), dbias + i * kLanes);
+        },
+        [](std::size_t) {});
+  });
   write_lanes(dy, lanes, width, t.dx);
 }
 
