@@ -35,8 +35,11 @@ def enter(folder):
     python = folder / "bin/python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-    missing = [package for module, package in PACKAGES.items() if subprocess.run(
-        [python, "-c", f"import {module}"], capture_output=True).returncode != 0]
+    find = "import importlib.util, sys; print(*(importlib.util.find_spec(m) is None " \
+           "for m in sys.argv[1:]))"
+    lacking = subprocess.run([python, "-c", find, *(m.split(".")[0] for m in PACKAGES)],
+                             capture_output=True, text=True, check=True).stdout.split()
+    missing = [package for package, lacks in zip(PACKAGES.values(), lacking) if lacks == "True"]
     if missing:
         print(f"[norm_errors] installing {', '.join(missing)}", file=sys.stderr)
         subprocess.run([python, "-m", "pip", "--quiet", "install", *missing], check=True)
@@ -64,38 +67,34 @@ def loaded(names):
 
 
 def errors_of(step, norm, dtype, inputs):
-    """The worst errors of a library by result: none if it does not have the norm so."""
+    """The worst errors of a library by result: none if it does not have the norm so, or refuses
+    the input."""
     import norm_error_cases as cases
     worst = {}
     for given, expected, scales in inputs:
-        for result, value in (step(norm, given, dtype) or {}).items():
-            found = cases.error((value, expected[result], scales[result]), result, dtype,
+        try:
+            found = step(norm, given, dtype) or {}
+        except (ValueError, RuntimeError) as fault:
+            print(f"[norm_errors] {norm}: {str(fault).splitlines()[0]}", file=sys.stderr)
+            return {}
+        for result, value in found.items():
+            error = cases.error((value, expected[result], scales[result]), result, dtype,
                                 len(given.x))
-            worst.setdefault(result, cases.Error()).add(found)
+            worst.setdefault(result, cases.Error()).add(error)
     return worst
 
 
-def chosen(args):
-    """Norm, type and case of what is measured."""
-    import norm_error_cases as cases
-    for norm in args.norms.split(","):
-        for dtype in args.types.split(","):
-            print(f"[norm_errors] {norm} {dtype}", file=sys.stderr)
-            for name in cases.CASES:
-                if args.cases in name and cases.fits(name, dtype):
-                    yield norm, dtype, name
-
-
-def measure_all(steps, args):
-    """A list of objects, one for each norm, type, case, library and result, and how far the exact
-    results are from more digits."""
+def measure(steps, norm, dtype, args):
+    """A list of objects, one for each case, library and result, and how far the exact results are
+    from more digits."""
     import norm_error_cases as cases
     found, distance = [], 0.0
-    for norm, dtype, name in chosen(args):
+    for name in cases.CASES:
+        if args.cases not in name or not cases.fits(name, dtype):
+            continue
         given = [cases.inputs(name, shape, dtype) for shape in args.shapes]
         inputs = [(one, *cases.exact(norm, one)) for one in given]
-        if norm == "LayerNorm":
-            distance = max(distance, cases.distance_from_digits(given[0]))
+        distance = max(distance, cases.distance_from_digits(given[0]))
         for library, step in steps.items():
             found += [{"norm": norm, "type": dtype, "case": name, "library": library,
                        "result": result, "finite": e.finite,
@@ -164,6 +163,13 @@ def parsed():
     return args
 
 
+def write(found, facts, libraries, args):
+    if args.json:
+        args.json.write_text(json.dumps({**facts, "errors": found}, indent=1) + "\n")
+    if args.markdown:
+        args.markdown.write_text("\n".join(tables(found, facts, libraries)) + "\n")
+
+
 def main():
     args = parsed()
     if args.env and pathlib.Path(sys.prefix) != args.env.absolute():
@@ -174,14 +180,16 @@ def main():
     steps, versions = loaded(args.libraries and args.libraries.split(","))
     facts = {"processor": processor(), "versions": versions, "shapes": args.shapes,
              "groups": cases.GROUPS}
-    found, facts["distance_from_400_bits"] = measure_all(steps, args)
-    if args.json:
-        args.json.write_text(json.dumps({**facts, "errors": found}, indent=1) + "\n")
-    text = "\n".join(tables(found, facts, list(steps))) + "\n"
-    if args.markdown:
-        args.markdown.write_text(text)
-    else:
-        print(text, end="")
+    facts["distance_from_400_bits"], found = 0.0, []
+    for dtype in args.types.split(","):
+        for norm in args.norms.split(","):
+            more, distance = measure(steps, norm, dtype, args)
+            facts["distance_from_400_bits"] = max(facts["distance_from_400_bits"], distance)
+            found += more
+            print(f"[norm_errors] {norm} {dtype}", file=sys.stderr)
+            write(found, facts, list(steps), args)
+    if not args.markdown:
+        print("\n".join(tables(found, facts, list(steps))))
     return 0 if all(holds(row) for row in found if row["library"] == "keel") else 1
 
 
