@@ -41,8 +41,7 @@ __global__ void __launch_bounds__(R::kBlock) detached_mean(CentredBackward a) {
   const float sum = row.sum([=](std::int64_t, float x, float dy) { return dy * xhat(x); });
   const float slope =
       float(sum / a.statistic.divisor(a.sizes.width)) * a.statistic.outside_factor(rstd);
-  row.store(a.dx,
-            [=](std::int64_t, float x, float dy) { return rstd * (dy - xhat(x) * slope); });
+  row.store(a.dx, [=](std::int64_t, float x, float dy) { return rstd * (dy - xhat(x) * slope); });
 }
 
 void run_backward(const Binding& b, const RowSizes& sizes, const DetachNormAttrs& attrs) {

@@ -56,7 +56,8 @@ HWY_INLINE RowGradientOf<Xhat> lane_gradient(const LaneRows& rows, const Xhat& s
         products.end_run(terms);
       });
   const Floats low = hn::Mul(xhats.total(), statistic.share);
-  const Floats factor = hn::Mul(statistic.inverse_count, slope_factors(statistic, saved.true_rstd()));
+  const Floats factor =
+      hn::Mul(statistic.inverse_count, slope_factors(statistic, saved.true_rstd()));
   const Floats slope = hn::Mul(factor, hn::NegMulAdd(low, gs.total(), products.total()));
   Xhat xhat = saved;
   xhat.low = low;
