@@ -85,7 +85,7 @@ class Binding:
             return first_of(self.function(*(t for t in (x, gain, bias) if t is not None)))
         given = {"x": x, "gain": gain, "bias": bias, "groups": self.claim.groups,
                  "momentum": self.claim.momentum, "training": True, "offset": self.claim.offset,
-                 "shape": tuple(x.shape[-1:]), "eps": self._eps(), **(state or {})}
+                 "shape": tuple(getattr(x, "shape", ())[-1:]), "eps": self._eps(), **(state or {})}
         placed, named = [], {}
         for p in self.parameters:
             if p.role and (p.role in given or p.is_needed) and not self._leaves(p, state):

@@ -84,6 +84,11 @@ class Child:
             if os.getpid() != own:
                 os._exit(88)
             os.write(inner, json.dumps(message).encode() + b"\n")
+        try:
+            target()
+        except BaseException as error:  # whatever the import of a program raises
+            send({"bad": f"{type(error).__name__}: {error}{raised_in(error)}"})
+            return
         for name in names:
             try:
                 run_property(target, name, only, send)
@@ -129,6 +134,9 @@ def run_in_child(target, names, verdicts, options):
         child = Child(target, names, options.get("only_case"))
         now, case = names[0], (-1, "")
         for message in child.messages(options["timeout"]):
+            if "bad" in message:
+                child.close()
+                raise ValueError(message["bad"])
             if "begin" in message:
                 now, case = message["begin"], (-1, "before the first case")
             elif "text" in message:
