@@ -129,5 +129,5 @@ class Target:
             return None  # it is given the usual one
         try:
             return eps_found(trial)
-        except Exception:  # the properties will say what is wrong
+        except BaseException:  # also SystemExit: the properties will say what is wrong
             return None
