@@ -243,6 +243,31 @@ TEST_CASE("group_norm: small groups whose squares leave the range of a float") {
   }
 }
 
+TEST_CASE("group_norm: groups of the largest floats of both signs") {
+  if (default_backend() == "reference") return;
+  const double largest = std::numeric_limits<float>::max();
+  for (const std::int64_t width : {3, 5, 32, 100}) {
+    const GroupCase c{{7, 5 * width}, 5};
+    NormData data = make_data(c);
+    for (std::int64_t i = 0; i < c.x.elements(); ++i) {
+      data.x.as<double>()[std::size_t(i)] = i % 3 == 0 ? -largest : largest;
+    }
+    CAPTURE(width);
+    const NormBuild build = group_norm({.groups = c.groups});
+    const NormResult got = run_fast(c, data),
+                     expected = run_norm(*make_backend("reference"), build, data);
+    for (std::int64_t i = 0; i < c.x.elements(); ++i) {
+      const double y = expected.outputs[GroupNormOutput::kY].at(i);
+      CHECK(std::abs(got.outputs[GroupNormOutput::kY].at(i) - y) <=
+            16 * std::numeric_limits<float>::epsilon() * std::max(1.0, std::abs(y)));
+      CHECK(std::isfinite(got.gradients[GroupNormGradient::kDx].at(i)));
+    }
+    for (std::int64_t i = 0; i < 5 * width; ++i) {
+      CHECK(std::isfinite(got.gradients[GroupNormGradient::kDgain].at(i)));
+    }
+  }
+}
+
 TEST_CASE("group_norm: any thread count, in place or a sample alone, give the same bits" *
           doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
