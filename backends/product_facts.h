@@ -1,4 +1,4 @@
-// What the speed of a backend's products depends on and its description does not say.
+// Facts that the speed of a backend's products depends on and its description does not name.
 #pragma once
 
 #include <string>

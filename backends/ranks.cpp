@@ -16,12 +16,12 @@
 namespace keel {
 namespace {
 
-// What launchers tell a process of the number of its kind; null: none has started it.
+// The number of processes, as their launcher tells it; null: no launcher has started this one.
 const char* launched_count() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const char* count = std::getenv(name)) return count;
   }
-  // PMIx tells the number over a socket alone; Slurm also by a variable.
+  // PMIx tells the number only over a socket; Slurm also by a variable.
   return std::getenv("PMIX_RANK") ? std::getenv("SLURM_NTASKS") : nullptr;
 }
 

@@ -12,7 +12,7 @@ namespace keel {
 // Takes a line for people, from any thread.
 using Say = std::function<void(const std::string& line)>;
 
-// This process alone, or, if it was started by mpirun or srun, one rank of several. Throws
+// Only this process, or, if it was started by mpirun or srun, one rank of several. Throws
 // Error{kBackendMissing} if it is one of several and keel was built without MPI, keel's library for
 // MPI cannot be loaded, or a launcher of another MPI has started it. `say` is told which rank has
 // stopped answering, before all end.

@@ -142,7 +142,7 @@ def program_of(build):
 
 
 def run(build, passes, *words):
-    """What `keel bench` printed, or an error as a string; and the launches of the first passes."""
+    """The output of `keel bench`, or an error as a string; and the launches of the first passes."""
     latencies = ";".join(" ".join(map(str, gpu.latencies)) for gpu in GPUS)
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch, "counts")
@@ -195,7 +195,7 @@ def kernel_line(launch, bound, warps):
 
 
 def step_lines(launches, facts):
-    """Of a model's step: its kernels, those first that take longest."""
+    """The kernels of a model's step, the slowest first."""
     kernels = collections.defaultdict(list)
     for launch in launches:
         kernels[short(launch["kernel"])].append(launch)
@@ -205,7 +205,7 @@ def step_lines(launches, facts):
         sums = [sum(max(bound.values()) for bound in bounds_of) for bounds_of in times]
         by = collections.Counter(max(bound, key=bound.get) for bound in times[-1])
         moved = sum(one["read_sectors"] + one["written_sectors"] for one in own)
-        # What it would take if it did nothing but move what it touches, once.
+        # The time that it would take if it only moved each byte that it touches, once.
         least = sum(bound["memory"] for bound in times[-1])
         rows.append((sums[-1], f"| {name} | {len(own)} | "
                      + " | ".join(f"{value * 1e6:.2f}" for value in sums)

@@ -11,7 +11,7 @@
 namespace keel::bench {
 namespace {
 
-// Of more elements than this prime number they are repeated: to draw billions takes minutes.
+// Elements beyond this prime number repeat the first ones: sampling billions takes minutes.
 constexpr std::size_t kDrawn = 1'048'573;
 
 Tensor standard_normal(const Shape& shape, const std::string& name) {
@@ -58,7 +58,7 @@ struct Copies {
   }
 };
 
-// What is timed in turns, and where the times go.
+// The measurements that are timed in turns, and where the times go.
 struct Turns {
   Backend& backend;
   std::vector<std::function<void()>> bodies = {};
@@ -82,7 +82,7 @@ struct Turns {
   }
 };
 
-// What is timed of one norm, on one x.
+// The tensors and programs of one norm on one x.
 struct Measured {
   Tensor x, dy;
   nn::Norm norm;

@@ -1,5 +1,5 @@
-"""What one call of keel_norms.torch costs beside PyTorch's own layer norm, and what of it the guard
-against second derivatives is.
+"""The cost of one call of keel_norms.torch beside PyTorch's own layer norm, and the share of the
+guard against second derivatives in it.
 
 usage: bench/norm_calls.py [--runs N] [--calls N]
 

@@ -50,7 +50,7 @@ bool is_norm_backward(const Node& node) { return is_of_norm(node) && is_backward
 Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
   Graph graph;
   nn::Net net{graph};
-  net.tick = net.first_row = graph.constant(Tensor(DType::kI32, {}));
+  net.step = net.first_row = graph.constant(Tensor(DType::kI32, {}));
   const Value x = graph.input("x", {DType::kF32, shape});
   const Value dy = graph.input("dy", {DType::kF32, shape});
   const Value y = norm.alone(net, kScope, x);

@@ -25,7 +25,7 @@ inline std::int64_t status_bytes(const std::string& name) {
 template <class Work>
 std::int64_t peak_growth(const Work& work) {
   malloc_trim(0);
-  std::ofstream("/proc/self/clear_refs") << 5 << std::flush;  // the peak begins anew
+  std::ofstream("/proc/self/clear_refs") << 5 << std::flush;  // the peak begins again
   const std::int64_t before = status_bytes("VmRSS");
   work();
   return status_bytes("VmHWM") - before;

@@ -1,5 +1,4 @@
-// What it costs ranks to add up and to gather, measured, and what a model makes of it for more of
-// them.
+// The measured costs of adding up and gathering over ranks, and a model of them for more ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +14,10 @@ struct RankLink {
   double latency = 0;  // seconds
   double rate = 0;     // bytes a second
 
-  // Of adding up S bytes on N ranks: each sends and receives (N - 1) / N * S twice, in N - 1
-  // messages each time.
+  // The seconds to add up S bytes on N ranks: each sends and receives (N - 1) / N * S twice, in
+  // N - 1 messages each time.
   double sum_seconds(double bytes, double ranks) const;
-  // Of gathering what each of N ranks gives.
+  // The seconds to gather the bytes that each of N ranks gives.
   double gather_seconds(double bytes_each, double ranks) const;
 };
 
@@ -32,8 +31,8 @@ struct RoundTimes {
   double least = 0, median = 0;  // seconds
 };
 
-// What the ranks need to add up so many bytes when each has the sums of its own shards. All ranks
-// call this.
+// The time that the ranks need to add up so many bytes when each has the sums of its own shards.
+// All ranks call this.
 RoundTimes sum_seconds(Communicator& ranks, double bytes, std::int64_t shards, Reduction reduction);
 // The least times of sums from 1 KiB to 32 MiB, with a shard a rank. All ranks call this.
 std::vector<SumTime> time_sums(Communicator& ranks);

@@ -44,7 +44,8 @@ class WatchedRanks final : public Communicator {
     std::_Exit(code);
   }
 
-  // Of the calls since the last one; `seconds` and `items` are left to the caller.
+  // Returns the counts of the calls since the last take(); the caller fills in `seconds` and
+  // `items`.
   RankStep take() { return std::exchange(step_, {}); }
 
  private:
@@ -104,7 +105,7 @@ RankStep bench_rank_step(Backend& backend, const train::Job& job, train::Ranks r
   WatchedRanks watched(ranks.all);
   const auto seed = static_cast<std::uint64_t>(job.train().seed);
   const auto rows = job.splits().stream(
-      task::Split::kTrain, {.batch = job.train().batch, .shuffle = seed, .portion = {}});
+      task::Split::kTrain, {.batch = job.train().batch, .shuffle = seed, .shard_range = {}});
   Variables variables(backend, seed);
   const auto runner = train::make_steps(backend, variables, job, *rows, {watched, ranks.reduction});
   runner->initialize();

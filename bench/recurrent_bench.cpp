@@ -8,7 +8,7 @@
 #include "src/core/choice.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
-#include "src/passes/narrow_products.h"
+#include "src/passes/bf16_products.h"
 
 namespace keel::bench {
 namespace {
@@ -98,7 +98,7 @@ Graph recurrent_step(const RecurrentCase& c) {
       {g.input("lr", {DType::kF32, {}}), clipped.scale, g.input("step", {DType::kI32, {}})}, kAdam);
   g.mark_output("loss", loss);
   g.mark_output("grad_norm", clipped.norm);
-  return c.is_narrow ? narrow_products(g) : std::move(g);
+  return c.is_narrow ? bf16_products(g) : std::move(g);
 }
 
 StepBench bench_recurrent(Backend& backend, const RecurrentCase& c, int rounds, TorchPeer* torch) {

@@ -1,4 +1,4 @@
-// `keel bench recurrent` measures a training step of recurrent layers alone: the cells of LSTMs and
+// `keel bench recurrent` measures a training step of only recurrent layers: the cells of LSTMs and
 // GRUs with any norm, beside their products and PyTorch.
 #pragma once
 

@@ -1,5 +1,5 @@
-// `keel bench step` measures a whole training step and, in the same run, its floor: the products
-// and the optimizer alone.
+// `keel bench step` measures a whole training step and, in the same run, its floor: only the
+// products and the optimizer.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace keel::bench {
 
 struct StepBench {
   Timing step;               // forward, backward, clipping, optimizer
-  Timing products;           // its matrix products and convolutions alone, through the same kernels
-  Timing optimizer;          // its optimizer updates alone: one pass over parameters and moments
+  Timing products;           // only its matrix products and convolutions, through the same kernels
+  Timing optimizer;          // only its optimizer updates: one pass over parameters and moments
   Timing copy;               // a plain copy of as many bytes as the optimizer must move
   double products_flop = 0;  // operations of the products: two for a multiply and add
   std::int64_t optimizer_bytes = 0;

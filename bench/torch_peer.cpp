@@ -32,7 +32,7 @@ T part(const json& answer, const char* name) {
 
 using Values = std::map<std::string, std::vector<double>>;
 
-// What is not as expected, or "".
+// The first difference from the expected values, or "".
 std::string difference(const TorchCase::Expected& expected, const Values& values,
                        double tolerance) {
   const auto found = values.find(expected.name);

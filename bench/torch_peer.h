@@ -58,7 +58,7 @@ struct TorchTimes {
   std::string text() const;
 };
 
-// "MODE: REASON; ..." of those that refuse; of a single mode its reason alone.
+// "MODE: REASON; ..." of those that refuse; of a single mode only its reason.
 std::string refusals_of(const std::vector<TorchMode>& modes);
 
 struct TorchOptions {

@@ -17,7 +17,7 @@ struct L1Norm {
   static constexpr auto fields() { return std::tuple{field("eps", &L1Norm::eps)}; }
   void validate(const nn::OptionRanges& ranges) const { ranges.at_least(0.0, "eps", eps); }
   bool has_bias() const { return false; }
-  Value apply(nn::NormMemory& memory, Value x) const;
+  Value apply(nn::NormStates& memory, Value x) const;
 };
 
 std::vector<TensorType> infer(const InferContext& c) {
@@ -25,24 +25,32 @@ std::vector<TensorType> infer(const InferContext& c) {
   if (c.inputs.size() > 1) c.expect_shape(1, "dy", c.shape(0));
   return {c.input(0)};
 }
-const OpInfo kBackward{.name = "l1_norm_backward", .inputs = {"x", "dy"}, .attrs = L1Norm{},
-                       .infer = infer};
+const OpInfo kBackward{
+    .name = "l1_norm_backward", .inputs = {"x", "dy"}, .attrs = L1Norm{}, .infer = infer};
 void backward(BackwardContext& c) {
   c.set(0, c.graph.add(kBackward, {c.input(0), c.grad()}, c.attrs()));
 }
-const OpInfo kForward{.name = "l1_norm", .inputs = {"x"}, .attrs = L1Norm{}, .infer = infer,
-                      .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kForward{.name = "l1_norm",
+                      .inputs = {"x"},
+                      .attrs = L1Norm{},
+                      .infer = infer,
+                      .backward = backward,
+                      .gradient = GradientKind::kExact};
 
-Value L1Norm::apply(nn::NormMemory& memory, Value x) const {
+Value L1Norm::apply(nn::NormStates& memory, Value x) const {
   return memory.graph.add(kForward, {x}, *this);
 }
 
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 double sign(const Err& x) { return sign(x.value); }
 template <class T>
-T number(double x) { return T(x); }
+T number(double x) {
+  return T(x);
+}
 template <>
-Err number(double x) { return compare::constant(x); }  // float32 may have to round it
+Err number(double x) {
+  return compare::constant(x);
+}  // float32 may have to round it
 
 // One row of n elements, forward without dy, in any arithmetic: double is the reference, float the
 // kernel for CPUs, and Err carries along what rounding may add, which gives the bound of compare.
@@ -69,7 +77,7 @@ Prepared prepare(const NodeContext& c) {
   });
 }
 
-void bound(const compare::JudgedNode& node, compare::NodeBounds& bounds) {
+void bound(const compare::ComparedNode& node, compare::NodeBounds& bounds) {
   const std::int64_t n = node.input(0).shape().back();
   const std::vector<Err> x(node.in(0).begin(), node.in(0).end());
   std::vector<Err> dy, out(x.size());
@@ -81,16 +89,16 @@ void bound(const compare::JudgedNode& node, compare::NodeBounds& bounds) {
 }
 
 int main(int argc, char** argv) {
-  std::vector<Addition> own{norm_of<L1Norm>({"l1norm", "y = x / (eps + mean |x|)", "-", "-",
-                                             "exact", "examples/own_norm.cpp"})};
+  std::vector<Addition> own{norm_of<L1Norm>(
+      {"l1norm", "y = x / (eps + mean |x|)", "-", "-", "exact", "examples/own_norm.cpp"})};
   for (const OpInfo* op : {&kForward, &kBackward}) {
     own.push_back(op_of({op, {{"reference", prepare<double>}, {"onednn", prepare<float>}}, bound}));
   }
   if (argc != 2 || std::string(argv[1]) != "gradcheck") return program(argc, argv, own);
   for (const Addition& addition : own) addition.enter();
   compare::OpCase op_case{.inputs = {}, .build = [](Graph& g, const std::vector<Value>& inputs) {
-    return std::vector<Value>{g.add(kForward, {inputs[0]}, L1Norm{})};
-  }};
+                            return std::vector<Value>{g.add(kForward, {inputs[0]}, L1Norm{})};
+                          }};
   op_case.inputs.push_back(compare::random_normal({3, 7}, 1));
   const double error = compare::gradient_error(*make_backend("reference"), op_case);
   std::printf("l1norm: off by %.2g of the gradient\n", error);

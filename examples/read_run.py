@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A run's weights and metrics in Python, with NumPy alone. usage: read_run.py RUN"""
+"""A run's weights and metrics in Python, with only NumPy. usage: read_run.py RUN"""
 import json
 import sys
 

@@ -19,8 +19,8 @@ Graph network() {
   return g;
 }
 
-// What one thread owns. Programs are made one after another, because a program declares the
-// parameters of its graph; they are run at the same time.
+// The objects that one thread owns. Programs are made one after another, because a program declares
+// the parameters of its graph; they are run at the same time.
 struct Worker {
   Worker(Variables& weights, const Graph& g)
       : backend(make_backend("onednn", {.threads = 1})), program(*backend, weights, g) {}

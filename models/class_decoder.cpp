@@ -36,7 +36,8 @@ std::vector<std::vector<task::RankedAnswer>> ClassDecoder::ranked(std::int64_t m
   return all;
 }
 
-// Of equal logits that with the smaller number comes first, as in the metrics of a graph.
+// The classes in descending order of their logits. Of two equal logits the one with the smaller
+// number comes first, as in the metrics of a graph.
 std::vector<ClassDecoder::ScoredClass> ClassDecoder::ranked_classes(const Tensor& logits,
                                                                     std::int64_t place) {
   std::vector<ScoredClass> classes;

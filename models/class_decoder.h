@@ -12,7 +12,7 @@ namespace keel::models {
 
 // The rows to be classified. Their labels, if they have any, are ignored.
 struct UnlabelledRows {
-  std::shared_ptr<const data::RowSet> rows;
+  std::shared_ptr<const data::Dataset> rows;
   std::int64_t count = 0;
   std::int64_t batch = 256;  // rows, or tokens where the network counts in these
 };

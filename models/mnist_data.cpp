@@ -16,10 +16,10 @@ constexpr std::int64_t kBuiltinTrain = 12000, kBuiltinTest = 2000;
 
 // Training and validation rows come from one file, which is read once.
 struct TrainingRows {
-  data::Dataset valid, train;
+  data::TensorDataset valid, train;
 };
 
-TrainingRows hold_out(const data::Dataset& all, const task::DataRequest& request,
+TrainingRows hold_out(const data::TensorDataset& all, const task::DataRequest& request,
                       Validation validation) {
   const std::int64_t rows = all.rows();
   const std::int64_t held_out = std::min<std::int64_t>(5000, rows / 12);
@@ -31,7 +31,7 @@ TrainingRows hold_out(const data::Dataset& all, const task::DataRequest& request
   return {all.slice(first ? 0 : rows - held_out, held_out), all.slice(first ? held_out : 0, kept)};
 }
 
-data::Dataset digits_of(const task::DataRequest& request, data::Part part) {
+data::TensorDataset digits_of(const task::DataRequest& request, data::Part part) {
   if (request.source != "builtin") return data::load_mnist(request.source, part);
   return part == data::Part::kTrain ? data::make_digits(kBuiltinTrain, request.seed, "train")
                                     : data::make_digits(kBuiltinTest, request.seed, "test");
@@ -39,7 +39,7 @@ data::Dataset digits_of(const task::DataRequest& request, data::Part part) {
 
 // A file that is evaluated is one of these splits, whole.
 TrainingRows training_rows(const task::DataRequest& request, Validation validation) {
-  const data::Dataset all = digits_of(request, data::Part::kTrain);
+  const data::TensorDataset all = digits_of(request, data::Part::kTrain);
   if (!request.is_whole_file()) return hold_out(all, request, validation);
   return {all.slice(0, all.rows()), all.slice(0, all.rows())};
 }
@@ -55,7 +55,7 @@ std::unique_ptr<data::TableSplits> load_digits(const task::DataRequest& request,
     if (!*read) *read = training_rows(request, validation);
     return **read;
   };
-  const auto changed = [change](data::Dataset part, std::string_view name) {
+  const auto changed = [change](data::TensorDataset part, std::string_view name) {
     return change ? change(part, name) : std::move(part);
   };
   return std::make_unique<data::TableSplits>(
@@ -73,7 +73,7 @@ std::unique_ptr<task::Decoder> digit_decoder(std::span<const std::string> files,
   for (const std::string& file : files) {
     image = std::ranges::copy(data::grey_of(io::read_picture(file), kSide), image).out;
   }
-  data::Dataset digits("pictures");
+  data::TensorDataset digits("pictures");
   digits.add("image", std::move(images));
   digits.add("label", Tensor(DType::kI32, {count}));
   auto rows = std::make_shared<data::TableRows>(std::move(digits), std::move(columns));

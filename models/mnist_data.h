@@ -20,7 +20,8 @@ enum class Validation { kFirst, kLast };  // which training rows are held out
 // Making a table throws as the readers, and Error{kBadInput} for fewer than 12 training images.
 // `change`, if given, makes a table of other columns from each of the parts "train", "valid" and
 // "test".
-using ChangeDigits = std::function<data::Dataset(const data::Dataset&, std::string_view part)>;
+using ChangeDigits =
+    std::function<data::TensorDataset(const data::TensorDataset&, std::string_view part)>;
 std::unique_ptr<data::TableSplits> load_digits(const task::DataRequest& request,
                                                Validation validation,
                                                std::vector<data::TableColumn> columns,

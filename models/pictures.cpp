@@ -65,7 +65,7 @@ PictureCorpus own_pictures(const task::DataRequest& request,
                                                  .only = request.only});
   PictureCorpus corpus;
   corpus.name = "pictures";
-  corpus.origin = request.source + own.left_out.note();
+  corpus.origin = request.source + own.skipped.note();
   corpus.classes = std::move(own.classes);
   corpus.train = std::move(own.train);
   corpus.valid = std::move(own.valid);
@@ -74,9 +74,8 @@ PictureCorpus own_pictures(const task::DataRequest& request,
   corpus.test_source = own.test_source;
   corpus.numbers = std::move(own.numbers);
   if (own.not_drawn > 0) {
-    corpus.left_out.push_back(
-        {own.not_drawn, fmt::format("are not among the {} drawn by data.seed={}",
-                                    request.train_rows, request.seed)});
+    corpus.skipped.push_back({own.not_drawn, fmt::format("not among the {} drawn with data.seed={}",
+                                                         request.train_rows, request.seed)});
   }
   return corpus;
 }
@@ -85,7 +84,7 @@ void keep_first_pictures(PictureCorpus& corpus, std::int64_t count) {
   const std::int64_t beyond = corpus.train.rows() - count;
   if (count == 0 || beyond <= 0) return;
   corpus.train = corpus.train.slice(0, count);
-  corpus.left_out.push_back({beyond, fmt::format("stand after the first {}", count)});
+  corpus.skipped.push_back({beyond, fmt::format("beyond the first {}", count)});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The data of the tasks that classify pictures in three colours: CIFAR-10, a user's own pictures,
-// or made-up textures.
+// or synthetic textures.
 #pragma once
 
 #include <array>

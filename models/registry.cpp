@@ -41,8 +41,8 @@ std::span<const ModelEntry> all_models() { return entries(); }
 
 void add_model(ModelEntry entry) {
   const bool is_taken = std::ranges::count(entries(), entry.name, &ModelEntry::name) > 0;
-  check(!entry.name.empty() && !is_taken, ErrorKind::kUsage,
-        "model: expected a new name, got '{}'", entry.name);
+  check(!entry.name.empty() && !is_taken, ErrorKind::kUsage, "model: expected a new name, got '{}'",
+        entry.name);
   check(!entry.recipes.empty(), ErrorKind::kUsage, "model {}: expected a recipe, got none",
         entry.name);
   entries().push_back(std::move(entry));
@@ -60,7 +60,7 @@ const ModelEntry& find_model(std::string_view name) {
 const std::string& find_recipe(const ModelEntry& entry, std::string_view name) {
   std::vector<std::string> names;
   for (const Recipe& recipe : entry.recipes) {
-    if (recipe.name == name) return recipe.toml;
+    if (recipe.name == (name == "made_up" ? "synthetic" : name)) return recipe.toml;  // former name
     names.push_back(recipe.name);
   }
   fail(ErrorKind::kUsage, "recipe of {}: {}", entry.name, unknown_name(name, names));

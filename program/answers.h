@@ -1,4 +1,4 @@
-// What `keel predict` has found, and how it is given to the user.
+// The answers of `keel predict`, and how they are given to the user.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,8 +18,8 @@ struct Found {
   bool are_files = false;                                    // answers_are_files()
   std::int64_t size = 0;                                     // of all answers
 
-  // Those of a decoder that has ended. Throws Error{kUsage} where it should rank answers and has
-  // not.
+  // The answers of a decoder that has ended. Throws Error{kUsage} if it should have ranked answers
+  // and has not.
   static Found of(const task::Decoder& decoder, const PredictArgs& args, std::string_view model);
   // As bytes, for another process.
   static Found of_bytes(std::string_view bytes);

@@ -23,7 +23,7 @@ std::string profile_text(const std::vector<NodeTime>& profile) {
   return table_text(rows);
 }
 
-// What was measured, and on what.
+// The subject of the measurement, and the backend.
 struct StepTitle {
   std::string model, what;  // what: of the batch
   nlohmann::ordered_json facts;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of all combinations of sizes, moments and options one in so many is measured.
+// One in so many of all combinations of sizes, moments and options is measured.
 constexpr int kEvery = 5;
 
 constexpr const char* kScales =
@@ -35,7 +35,7 @@ std::string text_of(const std::vector<bench::NormAccuracy>& results) {
                       fmt::format("{:.2f}", w.error), fmt::format("{}", w.bound), w.at});
     }
   }
-  return table_text(rows) + kScales + "\na line alone: keel bench accuracy NORM --case CASE\n";
+  return table_text(rows) + kScales + "\nonly one line: keel bench accuracy NORM --case CASE\n";
 }
 
 bool holds(const bench::NormAccuracy& a) {

@@ -140,7 +140,7 @@ std::string text_of(const std::vector<Row>& results, bool has_torch) {
   return text;
 }
 
-// What was measured, and on what: a description for each number of threads.
+// The measurements and the backends, with a description for each number of threads.
 struct Results {
   std::vector<std::string> backends, torch_versions;
   std::vector<Row> rows;

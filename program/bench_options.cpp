@@ -123,7 +123,7 @@ void add_bench_ranks(CLI::App& bench, Command command) {
   add_size("--rounds", args->rounds, 1, "times that each way is started");
   add_size("--steps", args->steps, 1, "timed of each start");
   add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"}, "with --here or mpirun");
-  app->add_flag("--here", args->here, "measure this process alone, and start no other");
+  app->add_flag("--here", args->here, "measure only this process, and start no other");
   app->footer(
       "Starts itself by mpirun. Under mpirun it measures the processes that are there.\n"
       "\n"
@@ -161,7 +161,7 @@ void add_bench_accuracy(CLI::App& bench, Command command) {
   auto args = std::make_shared<AccuracyArgs>();
   app->add_option("norms", args->norms,
                   "name or name{option=value,...}; default: all but those below");
-  app->add_option("--case", args->at, "this case alone, as the table names it");
+  app->add_option("--case", args->at, "only this case, as the table names it");
   app->add_flag("--thorough", args->thorough, "nearly every combination; takes minutes")
       ->excludes(app->get_option("--case"));
   add_backend_options(*app, args->run);

@@ -70,7 +70,7 @@ std::vector<std::string> command_of(const RanksBenchArgs& args, const Way& way) 
   return words;
 }
 
-// What a process, or the ranks, that this one starts has measured.
+// The measurements of a process, or of ranks, that this process starts.
 Json measured_by(const std::vector<std::string>& command) {
   bench::ChildProcess child(command);
   std::string text;

@@ -47,7 +47,7 @@ struct PredictArgs {
   std::vector<std::string> files;  // pictures, and folders of pictures
   std::string bias, vectors;       // the same as --set model.bias=..., --set model.vectors=...
   bool scores = false, tokenized = false;
-  int n_best = 0;  // answers to each line; 0: the best one alone
+  int n_best = 0;  // answers to each line; 0: only the best one
   // A language model continues the prompt.
   std::optional<std::string> prompt = std::nullopt;
   std::int64_t tokens = 100, seed = 1;
@@ -97,7 +97,7 @@ int run_identify(const FileArgs& args);
 
 // The modes of PyTorch for norms: bench/peer/serve.py.
 inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled", "graph"};
-// Those of steps in float32, and all that a step may be asked for.
+// The modes for steps in float32, and all modes for steps.
 inline const std::vector<std::string> kWidePeerModes{"usual", "channels_last", "compiled", "graph",
                                                      "compiled_graph"};
 inline const std::vector<std::string> kStepPeerModes{
@@ -133,7 +133,7 @@ struct GraphBenchArgs {
 int run_bench_graph(const GraphBenchArgs& args);
 
 struct TableBenchArgs {
-  RunArgs run;  // backend, threads and json alone
+  RunArgs run;  // only backend, threads and json
   std::string optimizer = "adam";
   std::int64_t vocabulary = 50000, width = 256, ids = 4096;
   int rounds = 30;
@@ -152,12 +152,12 @@ struct RanksBenchArgs {
   RunArgs run;
   std::string reduce = "fixed";  // of ranks that were started already
   int ranks = 2, shards = 8, rounds = 3, steps = 20;
-  bool here = false;  // measure this process alone, or those that it was started with
+  bool here = false;  // measure only this process, or those that it was started with
 };
 int run_bench_ranks(const RanksBenchArgs& args);
 
 struct NormBenchArgs {
-  RunArgs run;                             // backend and json alone
+  RunArgs run;                             // only backend and json
   std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes
   std::vector<int> threads;                // each measured; 0: all; empty: 1 and 2, on cuda 0
   PeerArgs peer;
@@ -169,7 +169,7 @@ struct NormBenchArgs {
 int run_bench_norms(NormBenchArgs args);
 
 struct AccuracyArgs {
-  RunArgs run;                     // backend, threads and json alone
+  RunArgs run;                     // only backend, threads and json
   std::vector<std::string> norms;  // empty: all
   std::string at;                  // one case; empty: all that are generated
   bool thorough = false;

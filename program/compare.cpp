@@ -41,7 +41,7 @@ compare::CompareOptions compare_options(const CompareArgs& args) {
   return options;
 }
 
-// What a trace is of; another one is not gone on with, nor compared with.
+// The facts that identify a trace; a trace with other facts is neither continued nor compared with.
 compare::TraceFacts trace_facts(const Compared& compared) {
   std::vector<std::string> names;
   for (const auto& backend : compared.backends.others) names.emplace_back(backend->name());
@@ -49,14 +49,14 @@ compare::TraceFacts trace_facts(const Compared& compared) {
   return {{"subject", subject->name()},
           {"graph", compare::graph_mark(*subject->at(0).graph)},
           {"backends", fmt::format("{}", fmt::join(names, ","))},
-          {"judge", compared.backends.judge->description()}};
+          {"reference", compared.backends.reference->description()}};
 }
 
-// The traces that a walk is written to or held against.
+// The traces that a walk is written to or compared with.
 struct Traces {
   std::optional<compare::TraceWriter> writer;
   std::optional<compare::TraceReader> reader;
-  std::optional<compare::ForeignValues> foreign;
+  std::optional<compare::ExternalValues> external;
 
   Traces(const CompareArgs& args, const Compared& compared) {
     if (args.record.empty() && args.against.empty()) return;
@@ -67,7 +67,7 @@ struct Traces {
     if (!args.record.empty()) writer.emplace(args.record, facts);
     if (args.against.empty()) return;
     if (args.against.ends_with(".npz")) {
-      foreign.emplace(std::filesystem::path(args.against).filename(), io::read_npz(args.against));
+      external.emplace(std::filesystem::path(args.against).filename(), io::read_npz(args.against));
       return;
     }
     reader.emplace(args.against);
@@ -86,11 +86,11 @@ void run_all(const CompareArgs& args, Compared& compared) {
     compare::CompareOptions options = compare_options(args);
     if (traces.writer) options.walk.record = &*traces.writer;
     if (traces.reader) options.walk.against = &*traces.reader;
-    if (traces.foreign) options.walk.foreign = &*traces.foreign;
+    if (traces.external) options.walk.external = &*traces.external;
     if (traces.writer) options.steps -= traces.writer->steps();
     if (!args.dump.empty()) options.sink = compare::dump_of_divergences(args.dump);
     compared.results.push_back(
-        compare::compare(*compared.backends.judge, compared.backends.all(), *subject, options));
+        compare::compare(*compared.backends.reference, compared.backends.all(), *subject, options));
   }
 }
 
@@ -104,7 +104,7 @@ void show(const CompareArgs& args, const Compared& compared) {
     for (std::size_t i = 0; i < compared.results.size(); ++i) {
       subjects.push_back(to_json(compared.results[i], args, compared.subjects.arguments[i]));
     }
-    return print_json({{"judge", compared.backends.judge->description()},
+    return print_json({{"reference", compared.backends.reference->description()},
                        {"backends", descriptions},
                        {"mode", args.mode},
                        {"agrees", agreement(compared.agree(), compared.complete())},
@@ -116,7 +116,7 @@ void show(const CompareArgs& args, const Compared& compared) {
   print(text + comparison_text(args, compared.results, compared.subjects.arguments));
 }
 
-// What every array of a step is called, its type, and what it is made of.
+// Prints the name of every array of a step, its type, and what it is computed from.
 int show_names(const CompareArgs& args, const Compared& compared) {
   check(compared.subjects.all.size() == 1, ErrorKind::kUsage,
         "--names: expected one subject, got {}", compared.subjects.all.size());

@@ -12,9 +12,9 @@
 
 namespace keel::cli {
 
-// The backends to compare, each with the judge.
+// The backends to compare, each with the reference.
 struct ComparedBackends {
-  std::unique_ptr<Backend> judge;
+  std::unique_ptr<Backend> reference;
   std::vector<std::unique_ptr<Backend>> others;
 
   std::vector<Backend*> all() const;
@@ -45,7 +45,7 @@ std::string comparison_text(const CompareArgs& args,
                             std::span<const compare::Comparison> comparisons,
                             std::span<const std::string> arguments);
 
-// true, false, or null if nothing was found but not everything was judged.
+// true, false, or null if nothing was found but not everything was compared.
 nlohmann::ordered_json agreement(bool agrees, bool complete);
 nlohmann::ordered_json to_json(const compare::NodeReport& report, const std::string& command);
 nlohmann::ordered_json to_json(const compare::Comparison& comparison, const CompareArgs& args,

@@ -20,7 +20,7 @@ Json error_json(const compare::Errors& e) {
           {"cosine", number(e.cosine)}};
 }
 
-// Of a node: nothing is said of one that was not judged.
+// Whether a node is ok; null for a node that was not compared.
 Json ok_of(const compare::NodeReport& r) {
   const compare::Verdict verdict = r.verdict();
   const bool is_known = verdict == compare::Verdict::kOk || verdict == compare::Verdict::kDiverges;
@@ -51,7 +51,7 @@ Json to_json(const compare::NodeReport& r, const std::string& command) {
   json["of_usual"] = number(r.errors.of_usual);
   json["scale"] = number(r.errors.scale);
   json["sensitivity"] = number(r.errors.sensitivity);
-  json["elements_unjudged"] = r.errors.unjudged;
+  json["elements_uncompared"] = r.errors.uncompared;
   json["worst"] = {{"output", w.port},     {"element", w.index},
                    {"place", r.place},     {"expected", number(w.expected)},
                    {"got", number(w.got)}, {"bound", number(w.bound)}};
@@ -74,7 +74,7 @@ Json to_json(const compare::Comparison& c, const CompareArgs& args, const std::s
             {"verdict", compare::verdict_text({&c, 1})},
             {"diverged", c.diverged()},
             {"suspect", c.count(compare::Verdict::kSuspect)},
-            {"unjudged", c.count(compare::Verdict::kUnjudged)},
+            {"uncompared", c.count(compare::Verdict::kUncompared)},
             {"insensitive", c.count(compare::Verdict::kInsensitive)},
             {"refused", c.refused()}};
   json["first"] = c.first ? Json(c.first->path) : Json(nullptr);

@@ -8,8 +8,8 @@ namespace {
 
 constexpr const char* kCompareFooter = R"(every node that runs is given the same inputs on each
 backend (--mode isolated), or the results of its own backend (chained), and compared with the
-float64 reference within what rounding may add (docs/numerics.md). Exit code 1: something is
-further off
+float64 reference within what rounding may add (docs/numerics.md). Exit code 1: a node
+differs by more
 
 examples:
   keel compare mnist_cnn

@@ -28,55 +28,55 @@ std::vector<std::int64_t> shown_steps(std::int64_t steps) {
 // The least and the largest distance of the twins after a step; "" without twins.
 std::string twins_range(const compare::Race& race, std::size_t step) {
   double least = INFINITY, largest = 0;
-  for (const compare::RaceLane& lane : race.lanes) {
-    if (!lane.is_twin) continue;
-    least = std::min(least, lane.distances[step]);
-    largest = std::max(largest, lane.distances[step]);
+  for (const compare::RaceCurve& curve : race.curves) {
+    if (!curve.is_twin) continue;
+    least = std::min(least, curve.distances[step]);
+    largest = std::max(largest, curve.distances[step]);
   }
   return std::isinf(least) ? "" : fmt::format("{:.1e} to {:.1e}", least, largest);
 }
 
 std::string race_table(const compare::Race& race) {
-  std::vector<std::vector<std::string>> rows{{"step", "loss on " + race.judge}};
-  for (const compare::RaceLane& lane : race.lanes) {
-    if (lane.is_twin) continue;
-    rows[0].push_back("on " + lane.name);
+  std::vector<std::vector<std::string>> rows{{"step", "loss on " + race.reference}};
+  for (const compare::RaceCurve& curve : race.curves) {
+    if (curve.is_twin) continue;
+    rows[0].push_back("on " + curve.name);
     rows[0].push_back("weights off");
   }
   const bool has_twins = !twins_range(race, 0).empty();
   if (has_twins) rows[0].push_back("twins off");
-  for (const std::int64_t step : shown_steps(std::ssize(race.judge_losses))) {
+  for (const std::int64_t step : shown_steps(std::ssize(race.reference_losses))) {
     const auto s = std::size_t(step - 1);
     std::vector<std::string>& row = rows.emplace_back();
-    row = {fmt::format("{}", step), fmt::format("{:.8g}", race.judge_losses[s])};
-    for (const compare::RaceLane& lane : race.lanes) {
-      if (lane.is_twin) continue;
-      row.push_back(fmt::format("{:.8g}", lane.losses[s]));
-      row.push_back(fmt::format("{:.2e}", lane.distances[s]));
+    row = {fmt::format("{}", step), fmt::format("{:.8g}", race.reference_losses[s])};
+    for (const compare::RaceCurve& curve : race.curves) {
+      if (curve.is_twin) continue;
+      row.push_back(fmt::format("{:.8g}", curve.losses[s]));
+      row.push_back(fmt::format("{:.2e}", curve.distances[s]));
     }
     if (has_twins) row.push_back(twins_range(race, s));
   }
   return table_text(rows);
 }
 
-std::string parting_text(const compare::RaceLane& lane, double parted) {
-  return lane.parted < 0 ? fmt::format("losses stay within {:g}", parted)
-                         : fmt::format("losses part by {:g} in step {}", parted, lane.parted + 1);
+std::string parting_text(const compare::RaceCurve& curve, double parted) {
+  return curve.parted < 0 ? fmt::format("losses stay within {:g}", parted)
+                          : fmt::format("losses part by {:g} in step {}", parted, curve.parted + 1);
 }
 
 // One line on all twins; "" without any.
 std::string twins_text(const compare::Race& race, double parted) {
   int twins = 0, apart = 0;
-  const compare::RaceLane* first = nullptr;  // that parts
-  for (const compare::RaceLane& lane : race.lanes) {
-    if (!lane.is_twin) continue;
+  const compare::RaceCurve* first = nullptr;  // that parts
+  for (const compare::RaceCurve& curve : race.curves) {
+    if (!curve.is_twin) continue;
     ++twins;
-    if (lane.parted < 0) continue;
+    if (curve.parted < 0) continue;
     ++apart;
-    if (first == nullptr || lane.parted < first->parted) first = &lane;
+    if (first == nullptr || curve.parted < first->parted) first = &curve;
   }
   if (twins == 0) return "";
-  const std::string who = fmt::format("{} twins 1 ulp off beside {}", twins, race.lanes[0].name);
+  const std::string who = fmt::format("{} twins 1 ulp off beside {}", twins, race.curves[0].name);
   if (first == nullptr) return fmt::format("{}: losses stay within {:g}\n", who, parted);
   return fmt::format("{}: losses of {} part by {:g}, the first in step {}\n", who, apart, parted,
                      first->parted + 1);
@@ -84,10 +84,10 @@ std::string twins_text(const compare::Race& race, double parted) {
 
 std::string race_text(const compare::Race& race, double parted) {
   std::string text = race_table(race);
-  for (const compare::RaceLane& lane : race.lanes) {
-    if (lane.is_twin) continue;
-    text += fmt::format("{} beside {}: {}; the distance grows by {:.4f} a step\n", lane.name,
-                        lane.beside, parting_text(lane, parted), lane.growth);
+  for (const compare::RaceCurve& curve : race.curves) {
+    if (curve.is_twin) continue;
+    text += fmt::format("{} beside {}: {}; the distance grows by {:.4f} a step\n", curve.name,
+                        curve.beside, parting_text(curve, parted), curve.growth);
   }
   text += twins_text(race, parted);
   for (const compare::StepVerdict& verdict : race.verdicts) text += verdict.text() + "\n";
@@ -101,14 +101,14 @@ Json numbers(const std::vector<double>& values) {
 }
 
 Json race_json(const compare::Race& race) {
-  Json lanes = Json::array();
-  for (const compare::RaceLane& lane : race.lanes) {
-    lanes.push_back({{"name", lane.name},
-                     {"beside", lane.beside},
-                     {"losses", numbers(lane.losses)},
-                     {"distances", numbers(lane.distances)},
-                     {"parted", lane.parted < 0 ? Json(nullptr) : Json(lane.parted + 1)},
-                     {"growth", lane.growth}});
+  Json curves = Json::array();
+  for (const compare::RaceCurve& curve : race.curves) {
+    curves.push_back({{"name", curve.name},
+                      {"beside", curve.beside},
+                      {"losses", numbers(curve.losses)},
+                      {"distances", numbers(curve.distances)},
+                      {"parted", curve.parted < 0 ? Json(nullptr) : Json(curve.parted + 1)},
+                      {"growth", curve.growth}});
   }
   Json verdicts = Json::array();
   for (const compare::StepVerdict& v : race.verdicts) {
@@ -120,9 +120,9 @@ Json race_json(const compare::Race& race) {
                         {"variable", v.variable},
                         {"text", v.text()}});
   }
-  return {{"judge", race.judge},
-          {"judge_losses", numbers(race.judge_losses)},
-          {"lanes", lanes},
+  return {{"reference", race.reference},
+          {"reference_losses", numbers(race.reference_losses)},
+          {"curves", curves},
           {"verdicts", verdicts}};
 }
 
@@ -140,7 +140,8 @@ int run_compare_training(const CompareArgs& args) {
                     : nullptr;
   check(model != nullptr, ErrorKind::kUsage, "--steps: expected a model, which can be trained");
   const compare::RaceOptions options{.steps = args.steps, .perturb = !args.perturb.empty()};
-  const compare::Race race = compare::run_race(*backends.judge, backends.all(), *model, options);
+  const compare::Race race =
+      compare::run_race(*backends.reference, backends.all(), *model, options);
   if (!args.svg.empty()) {
     io::write_file_atomically(
         args.svg, compare::race_picture(race, model->name() + ": how far weights are apart"));

@@ -173,7 +173,7 @@ void add_model(ComparedSubjects& subjects, const CompareArgs& args,
   subjects.job = std::make_unique<train::Job>(make_job(run));
   expect_settled(*subjects.job);
   subjects.all.push_back(std::make_unique<compare::ModelSubject>(
-      *backends.judge, *subjects.job, compare::ModelSubjectOptions{args.unfused, as_run}));
+      *backends.reference, *subjects.job, compare::ModelSubjectOptions{args.unfused, as_run}));
   subjects.arguments.push_back(shell_quoted(args.subject[0]));
 }
 
@@ -188,7 +188,7 @@ std::vector<Backend*> ComparedBackends::all() const {
 ComparedBackends compared_backends(const CompareArgs& args) {
   ComparedBackends result;
   const BackendOptions options{.threads = args.run.threads, .tf32 = args.run.tf32};
-  result.judge = keel::make_backend(kJudge);
+  result.reference = keel::make_backend(kJudge);
   const bool chosen = !args.backends.empty();
   for (const std::string& name : wanted_backends(args)) {
     if (name == kJudge) continue;
@@ -205,7 +205,7 @@ ComparedBackends compared_backends(const CompareArgs& args) {
 ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBackends& backends) {
   ComparedSubjects subjects;
   check(args.all_ops == args.subject.empty(), ErrorKind::kUsage,
-        "compare: expected a model, op NAME, norm VARIANT or --all-ops alone");
+        "compare: expected a model, op NAME or norm VARIANT, or only --all-ops");
   const bool is_model = args.subject.size() == 1;
   check(is_model || !args.as_run, ErrorKind::kUsage, "--as-run: expected a model to compare");
   const std::string kind = args.all_ops ? "" : args.subject[0];

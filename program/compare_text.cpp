@@ -28,7 +28,7 @@ std::string first_text(const compare::NodeReport& r, const std::string& command)
              "off by {:.3g}, rounding explains {:.3g}",
              r.path, r.op, r.phase, r.backend, r.step, w.port, r.place, w.expected, w.got,
              r.values.size() > 1 ? values : "", std::abs(w.got - w.expected), w.bound)) +
-         shown_line("alone: " + command);
+         shown_line("this node only: " + command);
 }
 
 std::string nearest_text(const compare::Comparison& c) {
@@ -44,7 +44,7 @@ std::string reserved_text(const compare::Comparison& c) {
   for (const compare::NodeSummary& s : c.nodes) {
     const compare::Verdict verdict = s.verdict();
     const bool is_named =
-        verdict == compare::Verdict::kUnjudged || verdict == compare::Verdict::kSuspect;
+        verdict == compare::Verdict::kUncompared || verdict == compare::Verdict::kSuspect;
     if (!is_named) continue;
     text += shown_line(fmt::format(
         "{}: {} on {}: {}", verdict == compare::Verdict::kSuspect ? "suspect" : "not compared",

@@ -13,7 +13,8 @@
 
 namespace keel::cli {
 
-// What rank 0 fails of, the others fail of too: it alone says so, if it does within a moment.
+// An error of rank 0 is an error of the others, too: only rank 0 reports it, if it does so within a
+// moment.
 int end_ranks(Communicator& ranks) {
   const Failure failure = current_failure();
   const std::string text = keel::shortened(failure.text, kMostShownBytes);

@@ -86,11 +86,11 @@ train::Job evaluated(train::Job stored, const EvalArgs& args, bool says) {
   return job;
 }
 
-// What was scored and what of it was not.
+// The data that were scored, and the rows of them that were not.
 std::string scored_text(const task::Stream& rows) {
   std::string text = fmt::format("data: {}\n", shown(rows.source()));
-  for (const task::LeftOut& left : rows.left_out()) {
-    text += fmt::format("not scored: {} {}, which {}\n", left.rows, left.unit, left.why);
+  for (const task::Skipped& left : rows.skipped()) {
+    text += fmt::format("not scored: {} {} ({})\n", left.rows, left.unit, left.why);
   }
   return text;
 }
@@ -98,7 +98,7 @@ std::string scored_text(const task::Stream& rows) {
 nlohmann::ordered_json scored_json(const task::Stream& rows) {
   nlohmann::ordered_json json{{"data", rows.source()},
                               {"not_scored", nlohmann::ordered_json::array()}};
-  for (const task::LeftOut& left : rows.left_out()) {
+  for (const task::Skipped& left : rows.skipped()) {
     json["not_scored"].push_back({{"count", left.rows}, {"unit", left.unit}, {"why", left.why}});
   }
   return json;
@@ -139,7 +139,8 @@ train::Evaluation run_with_progress(train::Evaluator& evaluator, const std::stri
   return result;
 }
 
-// Of several ranks each evaluates a part of the batches; the first one says and writes the result.
+// If there are several ranks, each evaluates a part of the batches; the first one prints and writes
+// the result.
 int eval_with(const EvalArgs& args, Communicator& ranks) {
   auto [path, file, stored] = open_checkpoint(args.path);
   const train::Job job = evaluated(std::move(stored), args, ranks.rank() == 0);

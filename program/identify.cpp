@@ -83,8 +83,8 @@ Listed listed(const std::vector<Candidate>& candidates) {
 
 int run_identify(const FileArgs& args) {
   const identify::Given given = identify::given_of(io::read_npz(args.path), args.path);
-  const auto judge = keel::make_backend("reference");
-  const Answer answer = identify::identify(*judge, given);
+  const auto reference = keel::make_backend("reference");
+  const Answer answer = identify::identify(*reference, given);
   if (args.json) {
     print_json({{"known", !answer.matches.empty()},
                 {"fits", answer.fits()},

@@ -23,7 +23,7 @@ enum class State {
   kMissing,  // or some of them are
 };
 
-// What a task makes of a folder, its data being looked for in one of their forms.
+// The result of a task's search in a folder for its data in one of their forms.
 struct Finding {
   std::string task;
   std::string options;  // with which `keel train` takes the data: "--recipe paper"
@@ -95,7 +95,7 @@ Finding finding_of(const models::ModelEntry& task, const task::OptionValues& for
   return finding;
 }
 
-// Of what is missing in all forms one is enough: the first that comes near, or else the first.
+// One miss of all forms is enough: the first that comes near, otherwise the first.
 Finding nearest_miss(const std::vector<Finding>& misses) {
   const auto is_near = [](const Finding& miss) {
     return miss.reason.find("(found ") != miss.reason.npos;
@@ -112,7 +112,8 @@ bool has_text_ending(std::filesystem::path file) {
   return std::ranges::find(kEndings, file.extension().string()) != kEndings.end();
 }
 
-// What is there in one of the forms; or else what is wrong with it, or else why nothing is there.
+// The data that are there in one of the forms; otherwise the data that are wrong, otherwise the
+// reason why nothing is there.
 std::vector<Finding> findings_of(const models::ModelEntry& task, const std::string& folder) {
   std::array<std::vector<Finding>, 3> by_state;
   for (const task::OptionValues& form : task.make()->data_forms(folder)) {

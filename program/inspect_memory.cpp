@@ -39,7 +39,7 @@ struct AllShapes {
   std::int64_t carries = 0;    // what a batch leaves to the next
 };
 
-// What all programs share.
+// The memory that all programs share.
 struct Shared {
   Shared(Backend& backend, std::uint64_t seed)
       : variables(backend, seed), arena(backend), carries(backend) {}

@@ -35,7 +35,7 @@ std::string gradient_text(GradientKind kind) {
   return "?";
 }
 
-// What `keel list` lists.
+// The names that `keel list` accepts.
 Listing list_listings() {
   Listing listing{{"list", "about"}, {}};
   for (const auto& [name, about] : kListings) listing.rows.push_back({name, about});
@@ -200,7 +200,7 @@ void show(const Listing& listing, bool json) {
 int run_list(const ListArgs& args) {
   const std::string& what = args.what;
   if (what == "keys") return run_list_keys(args);
-  check(!args.markdown, ErrorKind::kUsage, "list {}: --markdown is for keys alone", what);
+  check(!args.markdown, ErrorKind::kUsage, "list {}: --markdown applies only to keys", what);
   check(args.name.empty() || what == "norms", ErrorKind::kUsage,
         "list {}: expected no name, got '{}'", what, args.name);
   show(what.empty()          ? list_listings()

@@ -4,8 +4,8 @@
 
 #include "program/common.h"
 #include "program/norm_arrays.h"
-#include "program/norm_layer.h"
 #include "program/outputs.h"
+#include "program/single_norm.h"
 #include "src/runtime/program.h"
 #include "src/runtime/variables.h"
 
@@ -55,7 +55,7 @@ class NormRun {
     return found == given_.end() ? nullptr : &found->second;
   }
 
-  void run_step(const std::string& prefix, std::int32_t tick) {
+  void run_step(const std::string& prefix, std::int32_t step) {
     const Tensor& x = given_.at(prefix + "x");
     const Tensor *dy = find(prefix + "dy"), *mask = find(prefix + "mask");
     check(x.shape().rank() >= 1, ErrorKind::kBadInput,
@@ -63,7 +63,7 @@ class NormRun {
     if (dy) expect_shape(prefix + "dy", x.shape(), *dy);
     if (mask) expect_mask(prefix + "mask", x.shape(), *mask);
     prepare(prefix, {{dtype_, x.shape()}, dy != nullptr, mask != nullptr});
-    program_->feed("tick", Tensor::of<std::int32_t>({}, {tick}));
+    program_->feed("step", Tensor::of<std::int32_t>({}, {step}));
     program_->feed("x", x);
     if (dy) program_->feed("dy", *dy);
     if (mask) program_->feed("mask", *mask);
@@ -165,7 +165,7 @@ class NormRun {
   std::string path_;
   Arrays given_, results_;
   std::set<std::string> unused_;
-  std::optional<NormLayer> layer_;
+  std::optional<SingleNorm> layer_;
   std::unique_ptr<Program> program_;
   NormStep step_;
 };

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kFooter = R"(exit codes:
   0 ok   1 a check failed   2 usage   3 bad input   4 I/O   5 memory   6 diverged
   7 backend missing   70 a bug of keel
-  129/130/143 interrupted, after a clean save   141 nobody reads standard output any more
+  129/130/143 interrupted, after a clean save   141 stdout was closed
 
 examples:
   keel train mnist_mlp --recipe laptop                    train on built-in digits
@@ -32,7 +32,7 @@ examples:
   keel inspect graph mnist_mlp
   keel bench step mnist_mlp
   keel norm layernorm --in case.npz --out result.npz
-  keel compare mnist_cnn                                  backends held together)";
+  keel compare mnist_cnn                                  compare backends node by node)";
 
 void add_train(Command command) {
   CLI::App* app = command.app.add_subcommand("train", "train a model, or go on with a run");
@@ -46,9 +46,9 @@ void add_train(Command command) {
                   "stop, skip the update, or rollback to the last checkpoint, when a loss or\n"
                   "gradient is not finite; shorthand for --set train.on_nonfinite=...");
   app->add_option("--observe", args->observe,
-                  "write what a study judges while it trains, as KIND or KIND{key=value,...} (see\n"
-                  "keel list observers); may be given several times; shorthand for\n"
-                  "--set train.observe=...")
+                  "write the values that a study uses while training, as KIND or\n"
+                  "KIND{key=value,...} (see keel list observers); may be given several times;\n"
+                  "shorthand for --set train.observe=...")
       ->allow_extra_args(false)
       ->take_all();
   add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"},
@@ -62,7 +62,7 @@ void add_train(Command command) {
   add_choice(*app, "--carrier", args->carrier, {"mpi", "nccl"},
              "what carries large values between several processes: mpi, by the host, or nccl,\n"
              "from GPU to GPU");
-  // What a checkpoint decides.
+  // Options that the checkpoint decides.
   for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
     resume->excludes(app->get_option(name));
   }
@@ -89,8 +89,8 @@ void add_eval(Command command) {
   add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "which rows");
   add_choice(
       *app, "--statistics", args->statistics, {"running", "pass"},
-      "of batchnorm, its kin and pn_v: the checkpoint's running averages, or the means of a\n"
-      "pass over the training rows");
+      "for batchnorm, its variants and pn_v: the checkpoint's running averages, or the means of\n"
+      "a pass over the training rows");
   app->add_option(
       "--output", args->output,
       "a file for what was found: of dependency_parser the treebank, parsed, of "
@@ -138,8 +138,7 @@ void add_answer_options(CLI::App& app, PredictArgs& args) {
 }
 
 void add_predict(Command command) {
-  CLI::App* app =
-      command.app.add_subcommand("predict", "what a trained model says of your lines or pictures");
+  CLI::App* app = command.app.add_subcommand("predict", "run a trained model on text or images");
   auto args = std::make_shared<PredictArgs>();
   app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
       ->required();
@@ -204,7 +203,7 @@ void add_list(Command command) {
                   "tasks (or models), recipes, keys, norms, backends, ops, studies, observers or\n"
                   "tables; nothing: what can be listed")
       ->check(CLI::IsMember(what));
-  app->add_option("name", args->name, "of norms: this one alone; of keys: those of this model");
+  app->add_option("name", args->name, "for norms: only this one; for keys: those of this model");
   CLI::Option* json = app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->add_flag("--markdown", args->markdown, "of keys: as docs/keys.md has them")->excludes(json);
   app->footer(
@@ -291,7 +290,7 @@ void add_norm(Command command) {
              "the type of all numbers; f64: with --backend reference");
   add_choice(*app, "--mode", args->mode, {"train", "eval", "probe"},
              "statistics of x, of the state, or of x without a new state");
-  app->add_option("--seed", args->seed, "of noise, which is drawn anew every step")
+  app->add_option("--seed", args->seed, "for the noise, which is drawn again every step")
       ->capture_default_str();
   add_backend_options(*app, args->run);
   app->footer(

@@ -26,7 +26,7 @@ namespace {
 // enough that neither memory nor the wait for the first answer grows with the input.
 constexpr std::size_t kPortion = 512;
 
-// What decides how answers are found; what the network is of, the checkpoint says.
+// The settings for finding answers; those of the network come from the checkpoint.
 train::Job with_settings(train::Job job, const PredictArgs& args) {
   std::vector<std::string> settings = args.run.sets;
   expect_one("--bias", args.bias, "model.bias", args.run.sets);
@@ -37,8 +37,8 @@ train::Job with_settings(train::Job job, const PredictArgs& args) {
     const task::OptionValues options = job.task().options();
     check(std::ranges::any_of(options, [](const auto& o) { return o.first == "tokenized"; }),
           ErrorKind::kUsage,
-          "predict --tokenized: expected a model of translation, got {}, which takes lines in one "
-          "form alone",
+          "predict --tokenized: expected a model of translation, got {}, which takes lines in only "
+          "one form",
           job.task().name());
     settings.emplace_back("model.tokenized=true");
   }

@@ -14,7 +14,7 @@
 namespace keel::cli {
 namespace {
 
-// Of what is printed as it comes the prompt comes first, for it belongs to the text.
+// Text that is printed as it comes begins with the prompt, which belongs to it.
 task::Continuation asked_of(const PredictArgs& args) {
   task::Continuation asked{.prompt = *args.prompt, .tokens = args.tokens, .sample = args.sample};
   asked.sample.seed = seed_of(args.seed);

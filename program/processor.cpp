@@ -31,7 +31,7 @@ std::string first_word(const fs::path& file) {
   return word;
 }
 
-// "32K L1d", from a folder that describes a cache; empty for a cache of instructions alone.
+// "32K L1d", from a folder that describes a cache; empty for a cache of instructions only.
 std::string cache_text(const fs::path& folder) {
   const std::string type = first_word(folder / "type"), size = first_word(folder / "size");
   if (size.empty() || type == "Instruction") return "";

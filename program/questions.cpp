@@ -21,18 +21,18 @@ constexpr std::size_t kMostShownName = 100;
 std::vector<std::string> pictures_in(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
-  io::LeftOutFiles left_out;
-  for (const std::filesystem::path& file : io::visible_files_below(folder, error, &left_out)) {
+  io::SkippedFiles skipped;
+  for (const std::filesystem::path& file : io::visible_files_below(folder, error, &skipped)) {
     if (io::is_picture(file)) {
       files.push_back(file.string());
     } else {
-      left_out.add_ending(file);
+      skipped.add_ending(file);
     }
   }
   check(!error, ErrorKind::kIo, "{}: {}", folder, error.message());
   check(!files.empty(), ErrorKind::kIo, "{}: expected pictures ({}) in this folder, got none{}",
-        folder, io::picture_endings(), left_out.note());
-  if (const std::string note = left_out.note(); !note.empty()) io::say(folder + note);
+        folder, io::picture_endings(), skipped.note());
+  if (const std::string note = skipped.note(); !note.empty()) io::say(folder + note);
   return files;
 }
 

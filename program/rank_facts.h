@@ -1,4 +1,4 @@
-// What all ranks of one command must have in common.
+// The facts that all ranks of one command must have in common.
 #pragma once
 
 #include "frontend/train/same_ranks.h"

@@ -42,10 +42,9 @@ void add_reproduce(Command command) {
   app->add_option("--seeds", args->seeds,
                   "how many, or which, separated by commas; those of a study follow each other")
       ->capture_default_str();
-  add_choice(
-      *app, "--recipe", args->run.recipe, {"paper", "release", "short", "laptop"},
-      "as the paper trained, with a published program's settings, for less time, or as small "
-      "as a laptop likes");
+  add_choice(*app, "--recipe", args->run.recipe, {"paper", "release", "short", "laptop"},
+             "as the paper trained, with a published program's settings, for less time, or sized "
+             "for a laptop");
   app->add_option("--data", args->run.data, "builtin, or a folder with the real data");
   app->add_option("--set", args->run.sets, "override a value of all recipes: section.key=value")
       ->type_name("KEY=VALUE");
@@ -60,10 +59,9 @@ void add_reproduce(Command command) {
   app->footer(
       "each cell is trained once per seed in a folder of its own, where train.log has what it "
       "said.\n"
-      "The same command again leaves alone what is finished or diverged, and goes on with what "
-      "was\n"
-      "interrupted. The results are TABLE.md, TABLE.csv and TABLE.html, with the curves of a\n"
-      "figure. Exit code 1: a training failed\n"
+      "When repeated, the command skips trainings that have finished or diverged, and\n"
+      "continues those that were interrupted. The results are TABLE.md, TABLE.csv and\n"
+      "TABLE.html, with the curves of a figure. Exit code 1: a training failed\n"
       "\n"
       "examples:\n"
       "  keel reproduce xu-table4 --plan\n"

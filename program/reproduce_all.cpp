@@ -17,7 +17,7 @@
 namespace keel::cli {
 namespace {
 
-// A table of which nothing can be trained: the paper's values alone, and why.
+// A table of which nothing can be trained: only the paper's values, and the reason.
 report::Comparison without_trials(const study::PaperTable& table, const std::string& why) {
   report::Comparison comparison;
   comparison.title = table.name + ": " + table.about;

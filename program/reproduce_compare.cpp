@@ -41,7 +41,7 @@ std::string missing_text(const study::PaperColumn& column) {
                      column.split == "valid" ? "validation" : "training");
 }
 
-// What became of a trial that is not finished.
+// The state of a trial that is not finished, and the reason.
 std::string unfinished_text(const Trial& trial) {
   return state_text(trial) + (trial.reason.empty() ? "" : ": " + trial.reason);
 }

@@ -15,8 +15,8 @@ report::Comparison compare(const Plan& plan, const ReproduceArgs& args);
 // are shown where both rows have a number for each of so many seeds.
 void add_differences(const study::PaperTable& table, std::size_t seeds,
                      report::Comparison& comparison);
-// Adds the rows of other systems that have a value in one of the table's columns: the paper's
-// numbers alone.
+// Adds the rows of other systems that have a value in one of the table's columns: only the paper's
+// numbers.
 void add_systems(const study::PaperTable& table, report::Comparison& comparison);
 
 }  // namespace keel::cli

@@ -52,7 +52,7 @@ std::optional<report::Chart> chart_of(const study::PaperColumn& column,
   return std::nullopt;
 }
 
-// What a study measured of a norm's checkpoints: a line for each training.
+// The values that a study measured in a norm's checkpoints: a line for each training.
 std::vector<report::Line> measured_lines(const Plan& plan, const PlannedCell& cell,
                                          const study::PaperColumn& column) {
   std::vector<report::Line> lines;

@@ -42,7 +42,7 @@ std::map<std::int64_t, fs::path> checkpoints_of(const fs::path& folder) {
   return found;
 }
 
-// A file that was damaged is measured anew.
+// A damaged file is measured again.
 Json read_measured(const fs::path& path) {
   if (!fs::exists(path)) return {};
   Json found = Json::parse(io::InputFile(path).read_all(), nullptr, /*allow_exceptions=*/false);

@@ -11,7 +11,7 @@
 namespace keel::cli {
 namespace {
 
-// What keel train is told of a cell, but for norm and seed.
+// The arguments of keel train for a cell, except norm and seed.
 RunArgs arguments_of(const ReproduceArgs& args, const study::PaperColumn& column,
                      const study::PaperRow& row = {}) {
   RunArgs run = args.run;

@@ -93,7 +93,7 @@ std::string name_of_builtin(const Plan& plan, const study::PaperColumn& column) 
   return names.empty() ? "built in" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-// What a column's trainings here have as data, as far as it is known.
+// The data of a column's trainings here, as far as they are known.
 std::string data_text(const Plan& plan, const ReproduceArgs& args,
                       const study::PaperColumn& column) {
   const std::set<std::string> folders = folders_of(plan, args, column);

@@ -1,4 +1,4 @@
-// What a page of a table says besides its cells: how the numbers came about, and on which data.
+// The remarks of a table's page besides its cells: how the numbers came about, and on which data.
 #pragma once
 
 #include <string>

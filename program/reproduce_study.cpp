@@ -115,13 +115,13 @@ Json kept_table(const study::Table& table) {
   return {{"title", table.title}, {"rows", rows}};
 }
 
-// What a page says of the data of a study; "" of an exact one, which has none.
+// The description of a study's data on its page; "" for an exact study, which has none.
 std::string study_data(const study::StudiedFigure& figure, const ReproduceArgs& args) {
   if (study::find_study(figure.study).exact) return "";
   return has_data(figure, args) ? args.run.data : "built in; the paper's are others";
 }
 
-// What is kept of a study: the command that gave it, its data, what it cost, its claims, tables and
+// The record of a study: the command that gave it, its data, its cost, its claims, tables and
 // plots.
 Json kept_of(const study::StudiedFigure& figure, const ReproduceArgs& args) {
   const auto start = std::chrono::steady_clock::now();
@@ -189,8 +189,8 @@ Json left_in(const fs::path& file) {
   }
 }
 
-// What an earlier call of the same command left, or any with --as-is; otherwise what the study
-// gives now. Null: nothing is there.
+// The record that an earlier call of the same command left, or any call with --as-is; otherwise a
+// new result of the study. Null: nothing is there.
 Json kept_or_computed(const study::StudiedFigure& figure, const ReproduceArgs& args) {
   Json kept = left_in(file_of(args));
   const bool is_same = !kept.is_null() && kept["command"] == shell_command(words_of(figure, args));

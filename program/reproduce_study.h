@@ -18,7 +18,8 @@ struct StudiedOutcome {
 };
 // Runs the study, or with args.as_is takes only what an earlier call has left in
 // OUT/study.json, where OUT is args.out. A study that has been run with the same command is not run
-// again. One that cannot be run with the data at hand says why. args.seeds must follow each other.
+// again. One that cannot be run with the available data says why. args.seeds must follow each
+// other.
 StudiedOutcome studied_outcome(const study::StudiedFigure& figure, const ReproduceArgs& args);
 
 // `keel reproduce NAME`: writes OUT/NAME.md, OUT/NAME.html and the charts. Returns the exit code.

@@ -1,4 +1,4 @@
-// What makes the result of a training doubtful, as sentences for its end.
+// The reasons to doubt the result of a training, as sentences for its end.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names the recipe, and adds the settings that the data ask for: as a training alone would find
+// Names the recipe, and adds the settings that the data ask for: as a single training would find
 // them, but the same at all points.
 void settle_for_data(RunArgs& run, const std::vector<GridPoint>& points) {
   RunArgs first = points.front().run;
@@ -97,7 +97,7 @@ int run_search(TrainArgs args, int processes) {
   check(processes == 1, ErrorKind::kUsage,
         "train --search: expected one process, which starts others, got {}", processes);
   check(!args.run.model.empty(), ErrorKind::kUsage,
-        "train: expected a model (see keel list models) with --search");
+        "train: expected a model (see keel list tasks) with --search");
   spell_out(args);
   const std::vector<SearchKey> keys = read_searches(args);
   draft_config(args.run);  // an error of the recipe itself names no point

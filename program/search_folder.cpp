@@ -22,7 +22,7 @@ const std::string kSearched = "run.search";
 std::string searched_text(const std::vector<SearchKey>& keys) {
   std::vector<std::string> names;
   for (const SearchKey& search : keys) names.push_back(search.key);
-  std::ranges::sort(names);  // the order of the keys is that of the table alone
+  std::ranges::sort(names);  // the order of the keys only matters for the table
   return fmt::format("{}", fmt::join(names, " "));
 }
 
@@ -43,7 +43,7 @@ report::Settings read_search_file(const fs::path& file) {
   return settings;
 }
 
-// What holds for all points, as a recipe.
+// The settings that all points have in common, as a recipe.
 std::string search_file_text(const std::vector<SearchKey>& keys, const RunArgs& run) {
   const std::string backend = run.backend.empty() ? default_backend() : run.backend;
   return draft_config(run).to_toml(

@@ -99,7 +99,7 @@ void expect_not_given(const RunArgs& run, const std::string& key) {
   expect_no("--compute", "train.compute", run.compute);
 }
 
-// What stands between the braces of a norm, by option.
+// The text between the braces of a norm, by option.
 std::vector<std::string> norm_items(const std::string& norm) {
   std::vector<std::string> items;
   const std::size_t brace = norm.find('{');

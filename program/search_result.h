@@ -1,4 +1,4 @@
-// What a search has found: the validation values at the points of its grid, and the best of them.
+// The result of a search: the validation values at the points of its grid, and the best of them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

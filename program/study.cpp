@@ -64,11 +64,11 @@ std::string mark_of(const study::Check& check) {
 // At most kRows of the rows; --json has them all.
 std::string shortened(const study::Table& table) {
   constexpr std::ptrdiff_t kRows = 60;
-  const std::ptrdiff_t left_out = std::ssize(table.rows) - 1 - kRows;
-  if (left_out <= 0) return table_text(table.rows);
+  const std::ptrdiff_t skipped = std::ssize(table.rows) - 1 - kRows;
+  if (skipped <= 0) return table_text(table.rows);
   const std::vector<std::vector<std::string>> first(table.rows.begin(),
                                                     table.rows.begin() + 1 + kRows);
-  return fmt::format("{}... and {} rows more, with --json\n", table_text(first), left_out);
+  return fmt::format("{}... and {} rows more, with --json\n", table_text(first), skipped);
 }
 
 std::string text(const study::Study& study, const study::Result& result) {
@@ -105,7 +105,7 @@ std::unique_ptr<Backend> choose_backend(const study::Study& chosen, const StudyA
   return keel::make_backend("reference");
 }
 
-// What only a study of a task follows.
+// Options that only a study of a task takes.
 void check_task_options(const study::Study& chosen, const StudyArgs& args) {
   const std::pair<const char*, bool> given[] = {
       {"--task", !args.run.model.empty()},    {"--norm", !args.norms.empty()},

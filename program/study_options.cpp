@@ -17,7 +17,7 @@ std::string names_of(bool study::Study::*which) {
 }
 
 void add_task_options(CLI::App& app, StudyArgs& args) {
-  app.add_option("--task", args.run.model, "a task of the zoo (see keel list models)");
+  app.add_option("--task", args.run.model, "a task of the zoo (see keel list tasks)");
   app.add_option("--recipe", args.run.recipe, "a recipe of the task; default: laptop");
   app.add_option("--norm", args.norms, "a norm instead of the study's; may be given several times")
       ->allow_extra_args(false)
@@ -63,7 +63,7 @@ void add_study(Command command) {
       "exact, on reference in float64 whatever the default of --backend is:\n" +
       names_of(&study::Study::exact) + "\n\nnot exact, and there as well:\n" +
       names_of(&study::Study::in_float64) +
-      "\n\nof a task, for which alone --task, --recipe, --norm, --data, --steps and --set are:\n" +
+      "\n\nof a task; only these take --task, --recipe, --norm, --data, --steps and --set:\n" +
       names_of(&study::Study::takes_task) +
       "\n\ntransfer takes, of MR, CR, SUBJ, MPQA and SICK and on one core, 2 to 3 minutes a run "
       "for\nvectors of 256 numbers, and half an hour for 2,400 besides making the vectors"

@@ -22,7 +22,7 @@ inline const CLI::Range kThreads(0, 4096);
 // and no number that overflows.
 void add_common_checks(CLI::App& app);
 
-// Of --pdf, wherever charts are written.
+// The help of --pdf, for all commands that write charts.
 inline constexpr const char* kPdfHelp =
     "also write each chart as PDF beside its SVG, which takes the program rsvg-convert";
 

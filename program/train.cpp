@@ -55,8 +55,8 @@ std::string to_text(const train::Summary& s, const std::string& folder, std::str
   if (!s.stopped_because.empty()) text += fmt::format("stopped early: {}\n", s.stopped_because);
   text += fmt::format("steps: {} in {}, {:.0f} {}/s without evaluations\n", state.step,
                       train::duration_text(s.total_seconds), s.items_per_second, unit);
-  if (state.left_out > 0) {
-    text += fmt::format("updates left out, for they were not finite: {}\n", state.left_out);
+  if (state.skipped > 0) {
+    text += fmt::format("updates left out, for they were not finite: {}\n", state.skipped);
   }
   text += fmt::format("plots: {}/loss.svg", shown(folder));
   for (const train::Measured& m : s.test.metrics) {
@@ -78,8 +78,8 @@ std::map<std::string, std::string> values_of(const train::Config& config) {
   return values;
 }
 
-// What the network is, and what the order of rows, random numbers and the optimizer's state in a
-// checkpoint go by.
+// Whether a key determines the network, the order of rows, the random numbers or the optimizer's
+// state in a checkpoint.
 bool is_fixed(const std::string& key) {
   constexpr std::array<std::string_view, 9> kFixed = {
       "train.seed",      "train.batch", "train.accumulate", "train.shards", "train.statistics",
@@ -134,7 +134,7 @@ train::Job resumed_job(const TrainArgs& args) {
 // Settles the options of a new run and its folder.
 void begin_run(TrainArgs& args, bool writes) {
   check(!args.run.model.empty(), ErrorKind::kUsage,
-        "train: expected a model (see keel list models) or --resume FOLDER");
+        "train: expected a model (see keel list tasks) or --resume FOLDER");
   expect_one("--seed", args.seed, "train.seed", args.run.sets);
   if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
   if (args.out.empty()) args.out = default_folder(args.run);

@@ -168,7 +168,7 @@ void Queue::pass_on(int signal) {
   }
 }
 
-// Of those that ended nothing is still to come.
+// A trial that has ended has no work left.
 void Queue::measure(std::size_t place) {
   const Trial& trial = trials_[place];
   report::Work& work = works_[place];

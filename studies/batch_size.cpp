@@ -1,7 +1,7 @@
 // Updates of one size, gathered from ever smaller batches. Norms over the batch then take their
 // statistics from fewer rows; norms of a row do not change (Shen et al. 2020, figure 5). The
 // networks are trained here, or have been by `keel train` with train.batch and train.accumulate.
-// What counts is the score of the test set, of the average of the last checkpoints where the recipe
+// The score on the test set counts, that of the average of the last checkpoints where the recipe
 // has one.
 #include <fmt/ranges.h>
 
@@ -92,7 +92,7 @@ Drawing batch_size_drawing(const std::vector<BatchSizeRun>& runs) {
   return drawing;
 }
 
-// What the source says of two norms: PN-V reaches layer norm with statistics of the whole update,
+// The source's claim about two norms: PN-V reaches layer norm with statistics of the whole update,
 // and not with smaller ones; batch norm is worst.
 struct BatchSizeClaim {
   const char *better, *worse;
@@ -115,7 +115,7 @@ SeedValues margins_of(const BatchSizeRun& a, const BatchSizeRun& b) {
   return margins;
 }
 
-// What all runs have in common.
+// The facts that all runs have in common.
 struct BatchSizeTask {
   std::string name;
   std::int64_t update = 0;  // rows or tokens

@@ -13,7 +13,7 @@
 namespace keel::study {
 namespace {
 
-// What the weights of one training score.
+// The score of the weights of one training.
 struct Score {
   double loss = 0, metric = 0;
   task::MetricInfo info;
@@ -54,7 +54,8 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-// What a finished run says that its averaged weights, or else its best ones, score on the test set.
+// Adds the test score that a finished run reports for its averaged weights, or otherwise for its
+// best ones.
 bool add_reported(const StoredRun& stored, BatchSizeRun& run) {
   const std::filesystem::path folder = run_folder_of(stored.path);
   if (!train::is_finished({folder})) return false;

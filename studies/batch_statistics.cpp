@@ -27,7 +27,7 @@ Tensor kept_rows(const Tensor& t, const Tensor& mask) {
   return Tensor::of<double>({rows, width}, kept);
 }
 
-// Of one feature over the rows.
+// The moments of one feature over the rows.
 struct FeatureMoments {
   double mean = 0, square = 0, dy = 0, dy_xhat = 0;
 };
@@ -42,7 +42,7 @@ FeatureMoments feature_moments(const std::vector<double>& x, const std::vector<d
   return m;
 }
 
-// What the norm's formulas call x: its input, or the scaled rows of it where the op scales them.
+// The x of the norm's formulas: its input, or the scaled rows of it where the op scales them.
 Value normalized_input(Graph& g, const Node& norm) {
   const Value x = norm.inputs[NormInput::kX];
   if (norm.op != &kPowerNorm) return ops::scale(g, x, 1);
@@ -75,7 +75,7 @@ WatchedNorm watched_norm(const std::string& norm) {
   return {&kPowerNorm, false, eps, false, PowerNormInput::kMask, PowerNormBackwardInput::kDy};
 }
 
-void mark_values(Graph& graph, const NormSite& site, const WatchedNorm& norm) {
+void mark_values(Graph& graph, const ObservedNorm& site, const WatchedNorm& norm) {
   const Node forward = graph.node(site.forward);  // a copy: new nodes move the graph's own
   const std::vector<Value>& inputs = forward.inputs;
   mark(graph, site, "x", rows_of_features(graph, normalized_input(graph, forward)));
@@ -86,7 +86,7 @@ void mark_values(Graph& graph, const NormSite& site, const WatchedNorm& norm) {
   if (given.valid()) mark(graph, site, "mask", ops::reshape(graph, given, graph.shape(given)));
 }
 
-NormValues values_at(const Program& program, const NormSite& site) {
+NormValues values_at(const Program& program, const ObservedNorm& site) {
   NormValues values{fetch(program, site, "x"), fetch(program, site, "dy")};
   const auto& outputs = program.graph().outputs();
   const auto mask = std::ranges::find(outputs, site.name + "/mask", &NamedValue::name);

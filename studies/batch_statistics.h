@@ -7,10 +7,10 @@
 //     gradient_mean     |(gain / s) mean(dy)|_2 / d
 //     gradient_square   the mean over rows of |(gain / s) mean(dy xhat) xhat|_2 / d
 // PN-V and PowerNorm have no mean. PowerNorm's gradient does not pass through the statistics of the
-// batch: it has the distance alone.
+// batch: it has only the distance.
 #pragma once
 
-#include "studies/norm_sites.h"
+#include "studies/observed_norms.h"
 
 namespace keel::study {
 
@@ -29,13 +29,13 @@ Value rows_of_features(Graph& graph, Value x);
 
 // Marks what values_at() reads: x, dy and the mask. Of a PowerNorm that scales its rows in groups
 // x is the scaled rows, whose mean square its running statistic follows.
-void mark_values(Graph& graph, const NormSite& site, const WatchedNorm& norm);
+void mark_values(Graph& graph, const ObservedNorm& site, const WatchedNorm& norm);
 
 // Rows are tokens or the pixels of images, without padding; float64.
 struct NormValues {
   Tensor x, dy;  // (rows, d)
 };
-NormValues values_at(const Program& program, const NormSite& site);
+NormValues values_at(const Program& program, const ObservedNorm& site);
 
 // (d) each, before the update; only a batch norm has a mean.
 struct NormBefore {

@@ -107,7 +107,7 @@ std::vector<CostPoint> costs_of(const TrainingCurve& curve) {
   return costs;
 }
 
-// Of every seed: how many times as many updates the first norm takes to its best cost.
+// The speedup of every seed: how many times as many updates the first norm takes to its best cost.
 SeedValues speedups(const NormCurves& first, const NormCurves& of) {
   SeedValues result;
   for (std::size_t i = 0; i < of.seeds.size(); ++i) {

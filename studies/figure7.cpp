@@ -17,7 +17,7 @@
 #include "studies/list.h"
 #include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
-#include "studies/norm_sites.h"
+#include "studies/observed_norms.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -37,7 +37,7 @@ struct DividingNorm {
   int gain, divisor;  // an input, and the output with 1 / psi_B
 };
 constexpr DividingNorm kDividingNorms[] = {
-    {&kPnV, PnVInput::kGain, PnVOutput::kRpsi},
+    {&kPnV, PnVInput::kGain, PnVOutput::kRstd},
     {&kBatchNorm, BatchNormInput::kGain, BatchNormOutput::kRstd},
     {&kPowerNorm, PowerNormInput::kGain, PowerNormOutput::kRdx}};
 
@@ -48,14 +48,14 @@ struct SiteRatios {
 };
 
 struct DividingSite {
-  NormSite site;
+  ObservedNorm site;
   DividingNorm norm;
 };
 
 std::vector<DividingSite> dividing_sites(const Graph& g) {
   std::vector<DividingSite> all;
   for (const DividingNorm& norm : kDividingNorms) {
-    for (const NormSite& site : norm_sites(g, *norm.op)) all.push_back({site, norm});
+    for (const ObservedNorm& site : observed_norms(g, *norm.op)) all.push_back({site, norm});
   }
   return all;
 }
@@ -72,7 +72,7 @@ SiteRatios before_pass(const Graph& g, const DividingSite& at) {
 
 // The mean psi_B of every norm over one pass of the training data.
 std::vector<SiteRatios> mean_psi(Backend& backend, Variables& variables, const train::Job& job) {
-  std::vector<NormSite> sites;
+  std::vector<ObservedNorm> sites;
   std::vector<SiteRatios> ratios;
   double batches = 0;
   const auto mark_all = [&](Graph& g) {  // of every size of batches, the sites being the same
@@ -80,17 +80,17 @@ std::vector<SiteRatios> mean_psi(Backend& backend, Variables& variables, const t
     sites.clear();
     for (const DividingSite& at : dividing_sites(g)) {
       sites.push_back(at.site);
-      mark(g, at.site, "rpsi", {at.site.forward, at.norm.divisor});
+      mark(g, at.site, "rstd", {at.site.forward, at.norm.divisor});
       if (is_first) ratios.push_back(before_pass(g, at));
     }
   };
   const auto look = [&](const Program& program) {
     ++batches;
     for (std::size_t s = 0; s < sites.size(); ++s) {
-      const Tensor rpsi = fetch(program, sites[s], "rpsi");
+      const Tensor rstd = fetch(program, sites[s], "rstd");
       for (std::size_t c = 0; c < ratios[s].psi.size(); ++c) {
         double& psi = ratios[s].psi[c];
-        psi += (1 / rpsi.at(std::int64_t(c)) - psi) / batches;
+        psi += (1 / rstd.at(std::int64_t(c)) - psi) / batches;
       }
     }
   };
@@ -98,7 +98,7 @@ std::vector<SiteRatios> mean_psi(Backend& backend, Variables& variables, const t
   return ratios;
 }
 
-// Of trained weights.
+// The ratios of trained weights.
 std::vector<SiteRatios> ratios_of(Backend& backend, Variables& variables, const train::Job& job) {
   std::vector<SiteRatios> sites = mean_psi(backend, variables, job);
   for (SiteRatios& s : sites) {
@@ -121,8 +121,7 @@ std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
   return ratios_of(options.backend, training.variables(), job);
 }
 
-// What is looked at: a norm and the task that it was trained on, and the ratios of every seed or
-// run.
+// A norm and the task that it was trained on, with the ratios of every seed or run.
 struct Looked {
   std::string task, norm, data;
   bool is_whole = false;  // all were trained to their end
@@ -221,7 +220,8 @@ void judge_looked(const Looked& looked, Result& result) {
   judge_share_seeds({looked.task, looked.norm, looked.data != "builtin", shares}, result);
 }
 
-// What a network was trained on: the corpus of a translation, else the source of its data.
+// The data that a network was trained on: the corpus of a translation, otherwise the source of its
+// data.
 std::string data_of(const train::Job& job) {
   const std::string source = job.data().source, corpus = setting_of(job, "model.corpus");
   return source == "builtin" || corpus.empty() ? source : corpus;

@@ -67,7 +67,7 @@ double frobenius_ratio(const Tensor& before, const Tensor& after, const Block& b
   return std::sqrt(new_sum / old_sum);
 }
 
-// Of F_ww.
+// The trace of F_ww.
 double trace(const Tensor& f) {
   double sum = 0;
   for (std::int64_t i = 0; i < kOutputs * kInputs; ++i) sum += f.at(i * f.shape()[0] + i);
@@ -148,7 +148,7 @@ void add_gains(Backend& backend, std::span<const Glm> models, Result& result) {
 }
 
 // The paper prints the metric by the gains of batchnorm without xhat_i xhat_j, which makes it that
-// by the biases: right on the diagonal alone, and only where Cov(y | x) is the same for every case.
+// by the biases: right only on the diagonal, and only where Cov(y | x) is the same for every case.
 void add_printed_gains(Backend& backend, const Glm& batchnorm, Result& result) {
   const Jacobian j = jacobian(backend, batchnorm);
   const Tensor own = softmax_covariance(j.o), same = averaged(own);

@@ -6,7 +6,7 @@
 namespace keel::study {
 namespace {
 
-// What a norm makes of the summed inputs a = X W^T.
+// The values that a norm computes from the summed inputs a = X W^T.
 struct Summed {
   Tensor xhat, sigma;  // (cases, outputs)
   Tensor dmu, dsigma;  // (outputs, inputs): derivatives by the own weights; not for layernorm

@@ -42,7 +42,7 @@ Units units_of(const Tensor& stored) {
   return units;
 }
 
-// What the units of one layer did in one epoch, and the whole matrix.
+// The movement of one layer's units, and of its whole matrix, in one epoch.
 struct Epoch : LengthNumbers {
   double mean_length = 0, mean_angle = 0;  // at the end; from the beginning, in degrees
 };

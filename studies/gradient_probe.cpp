@@ -44,7 +44,7 @@ GradientProbe::GradientProbe(Backend& backend, const train::Job& job)
     layers_.back().end = end;
   }
   for (const Value leaf : graph.leaves(NodeKind::kState)) {
-    if (!graph.node(leaf).is_derived) states_.push_back(graph.node(leaf).name);
+    if (!graph.node(leaf).is_cached) states_.push_back(graph.node(leaf).name);
   }
 }
 
@@ -63,7 +63,7 @@ void GradientProbe::take(const train::ObservedUpdate& update) {
 
 Graph GradientProbe::build(const task::Sizes& sizes) {
   Graph g;
-  nn::Net net = train::drawing_net(g, job_, nn::Mode::kProbe);
+  nn::Net net = train::sampling_net(g, job_, nn::Mode::kProbe);
   const task::Inputs inputs = train::add_inputs(g, job_.network(), sizes);
   const Value sum = job_.network().build(net, inputs).loss_sum;
   const Value loss = ops::mul(g, sum, g.input("weight", {DType::kF32, {}}));

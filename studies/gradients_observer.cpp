@@ -10,7 +10,7 @@
 #include "src/ops/norm/norm.h"
 #include "src/ops/norm/norm_ops.h"
 #include "src/ops/reduce.h"
-#include "studies/norm_sites.h"
+#include "studies/observed_norms.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 
@@ -18,7 +18,7 @@ namespace keel::study {
 namespace {
 
 // The place of dy among the inputs of a norm's backward; none of a norm of weights.
-std::optional<std::size_t> place_of_dy(const Graph& g, const NormSite& site) {
+std::optional<std::size_t> place_of_dy(const Graph& g, const ObservedNorm& site) {
   const auto& inputs = g.node(site.backward).op->inputs;
   const auto dy = std::ranges::find(inputs, "dy", &OpInput::name);
   if (dy == inputs.end()) return std::nullopt;
@@ -26,19 +26,19 @@ std::optional<std::size_t> place_of_dy(const Graph& g, const NormSite& site) {
 }
 
 // Every norm of activations that the loss depends on, in the order of the network.
-std::vector<NormSite> differentiated_norms(const Graph& g) {
-  std::vector<NormSite> all;
+std::vector<ObservedNorm> differentiated_norms(const Graph& g) {
+  std::vector<ObservedNorm> all;
   for (const OpInfo* op : norm_ops()) {
-    for (const NormSite& site : norm_sites(g, *op)) {
+    for (const ObservedNorm& site : observed_norms(g, *op)) {
       if (site.backward >= 0 && place_of_dy(g, site)) all.push_back(site);
     }
   }
-  std::ranges::sort(all, {}, &NormSite::forward);
+  std::ranges::sort(all, {}, &ObservedNorm::forward);
   return all;
 }
 
 void mark_lengths(Graph& g) {
-  for (const NormSite& site : differentiated_norms(g)) {
+  for (const ObservedNorm& site : differentiated_norms(g)) {
     const Value dy = g.node(site.backward).inputs[*place_of_dy(g, site)],
                 dx{site.backward, NormGradient::kDx};
     for (const auto& [what, value] : {std::pair{"|dy|", dy}, {"|dx|", dx}}) {
@@ -49,7 +49,7 @@ void mark_lengths(Graph& g) {
 
 class GradientsObserver final : public train::Observer {
  public:
-  GradientsObserver(std::vector<NormSite> sites, const ObserverOptions& options)
+  GradientsObserver(std::vector<ObservedNorm> sites, const ObserverOptions& options)
       : sites_(std::move(sites)), options_(options) {}
 
   std::string name() const override { return "gradients"; }
@@ -65,7 +65,7 @@ class GradientsObserver final : public train::Observer {
     const Program* program = probe_->run(update);
     if (program == nullptr) return;
     nlohmann::ordered_json norms = nlohmann::ordered_json::object();
-    for (const NormSite& site : sites_) {
+    for (const ObservedNorm& site : sites_) {
       norms[site.name] = {{"dy", program->scalar(site.name + "/|dy|")},
                           {"dx", program->scalar(site.name + "/|dx|")}};
     }
@@ -73,7 +73,7 @@ class GradientsObserver final : public train::Observer {
   }
 
  private:
-  std::vector<NormSite> sites_;
+  std::vector<ObservedNorm> sites_;
   ObserverOptions options_;
   std::unique_ptr<train::UpdateProbe> probe_;
 };
@@ -83,7 +83,7 @@ class GradientsObserver final : public train::Observer {
 std::unique_ptr<train::Observer> gradients_observer(const train::Job& job,
                                                     const ObserverOptions& options) {
   expect_whole_statistics(job, "gradients");
-  std::vector<NormSite> sites =
+  std::vector<ObservedNorm> sites =
       differentiated_norms(train::build_probe(job, job.network().sizes(job.train().batch), {}));
   check(!sites.empty(), ErrorKind::kUsage,
         "train.observe: gradients: expected a network with a norm of activations, got none");

@@ -80,7 +80,8 @@ TrainingCurve curve_of_run(const report::Run& run, const task::MetricInfo& metri
   return curve;
 }
 
-// What a run was trained on to its end; empty for one that has not ended, or had built-in data.
+// The data of a run that was trained to its end; empty for one that has not ended, or had built-in
+// data.
 std::string data_of(const report::Run& run) {
   if (run.outcome != report::Outcome::kFinished || setting(run, "data.source") == "builtin") {
     return "";

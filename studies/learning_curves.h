@@ -27,9 +27,9 @@ struct NormCurves {
 // The task, the metric and the data that all curves have in common.
 struct CurvesTask {
   std::string name, metric;
-  // Of runs that were all trained on one set of real data to the end: the corpus of translations
-  // and of text_classifier ("rt", however the seed splits it), else the source of training rows.
-  // Empty of others.
+  // The real data on which all runs were trained to the end: the corpus for translations and
+  // text_classifier ("rt", however the seed splits it), otherwise the source of training rows.
+  // Empty for other runs.
   std::string data = {};
 };
 

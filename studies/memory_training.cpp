@@ -25,7 +25,7 @@ void run_to_end(train::Trainer& trainer) {
 
 // The network of a probe for a batch of these sizes; gives the summed loss.
 Value add_pass(Graph& graph, const train::Job& job, const task::Sizes& sizes) {
-  nn::Net net = train::drawing_net(graph, job, nn::Mode::kProbe);
+  nn::Net net = train::sampling_net(graph, job, nn::Mode::kProbe);
   return job.network().build(net, train::add_inputs(graph, job.network(), sizes)).loss_sum;
 }
 

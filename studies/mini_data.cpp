@@ -63,11 +63,11 @@ struct Columns {
     return x.as<float>().subspan(std::size_t(i) * width, width);
   }
   std::unique_ptr<data::TableSplits> split(const MiniData& sizes) {
-    data::Dataset all(fmt::format("drawn from seed {}", sizes.seed));
+    data::TensorDataset all(fmt::format("drawn from seed {}", sizes.seed));
     all.add("x", std::move(x));
     all.add("label", std::move(label));
     const auto part = [&](std::int64_t first, std::int64_t count) {
-      return [rows = std::make_shared<data::Dataset>(all.slice(first, count))] {
+      return [rows = std::make_shared<data::TensorDataset>(all.slice(first, count))] {
         return std::move(*rows);
       };
     };

@@ -10,7 +10,7 @@
 #include "studies/list.h"
 #include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
-#include "studies/norm_sites.h"
+#include "studies/observed_norms.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 
@@ -38,7 +38,7 @@ constexpr int kWideRows[] = {128, 512};
 constexpr double kSignSlope = 0.1;  // AdaNorm's k
 const std::string kSigned = "adanorm{C=1,k=0.1}";
 
-// Of one norm, one entry a seed.
+// The runs of one norm, one entry per seed.
 struct LayerNormRuns {
   std::vector<double> loss, accuracy, input_gradient;
 };
@@ -92,7 +92,7 @@ Table post_table(const RunsByNorm& all) {
   return table;
 }
 
-// The losses of the norms that differ in derivatives alone, by the number of blocks.
+// The losses of the norms that differ only in derivatives, by the number of blocks.
 LossesByDepth train_depths(const Options& options, const RunsByNorm& deepest, int seeds) {
   LossesByDepth losses;
   for (const char* norm : {"layernorm_simple", "detachmean", "detachvariance"}) {
@@ -137,12 +137,12 @@ TrainedSigns trained_signs(const Options& options, int i, int width) {
   training.run();
   TrainedSigns signs;
   const auto mark_rows = [](Graph& g) {
-    for (const NormSite& site : norm_sites(g, kAdaNorm)) {
+    for (const ObservedNorm& site : observed_norms(g, kAdaNorm)) {
       mark(g, site, "x", g.node(site.forward).inputs[NormInput::kX]);
     }
   };
   const auto look = [&](const Program& program) {
-    for (const NormSite& site : norm_sites(program.graph(), kAdaNorm)) {
+    for (const ObservedNorm& site : observed_norms(program.graph(), kAdaNorm)) {
       add_rows(fetch(program, site, "x"), signs);
     }
   };

@@ -46,7 +46,8 @@ constexpr PowerNormVariant kLight[] = {
     {"powernorm paper + ls", kPaper, true, "0.137", "-", "-", "-"},
     {"none", "none", false, "0.139", "-", "-", "-"}};
 
-// Of one variant: one entry a seed; the distances of the first seed, by running statistic.
+// The runs of one variant: one entry per seed; the distances of the first seed, by running
+// statistic.
 struct PowerNormRuns {
   std::vector<double> loss, accuracy, train_loss;
   std::map<std::string, Distances> distances;

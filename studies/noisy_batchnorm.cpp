@@ -32,7 +32,7 @@ struct NoisyRun {
   double moved = 0, stretched = 0;
 };
 
-// What the first layer gives, after its norm.
+// The output of the first layer, after its norm.
 Value first_activation(const Graph& g) {
   for (int i = 0; i < g.size(); ++i) {
     if (g.node(i).op == &elementwise_op(EwCode::kRelu)) return g.node(i).inputs[0];

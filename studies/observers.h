@@ -1,4 +1,4 @@
-// What `keel train --observe` can write of a training (train.observe), for studies to judge.
+// The observers that `keel train --observe` can write (train.observe), for studies to evaluate.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What a file says: one object, with lists for tables, columns and rows.
+// The content of a file: one object, with lists for tables, columns and rows.
 Json read_toml(std::string_view toml) {
   std::ostringstream json;
   json << toml::json_formatter(toml::parse(toml));
@@ -131,7 +131,7 @@ void expect_keys(const std::map<std::string, T>& by_key, const std::vector<Paper
   }
 }
 
-// What a row says of a column, for one of its recipes; null: nothing.
+// The entry of a row for a column and one of its recipes; null: none.
 template <class T>
 const T* find_for(const std::map<std::string, T>& by_key, const PaperColumn& column,
                   const std::string& recipe) {

@@ -4,8 +4,8 @@
 // invariant to a scale of all summed inputs, "which results in much more stable hidden-to-hidden
 // dynamics". Both run here for 500 steps of
 //     h = tanh(h' U + x W)   and   h = tanh(layernorm(h' U + x W)), without eps (eq. 4)
-// with U a scale times an orthogonal matrix, on normal inputs at every step or at the first one
-// alone. The gradient is that of a random weighting of the last state, by the state of every step.
+// with U a scale times an orthogonal matrix, on normal inputs at every step or only at the first
+// one. The gradient is that of a random weighting of the last state, by the state of every step.
 #include "studies/recurrent_dynamics.h"
 
 #include <algorithm>

@@ -18,8 +18,8 @@ using ConstMap = Eigen::Map<const RowMatrix>;
 // taken, and not where they lead.
 constexpr double kBend = 0.25;
 
-// What the gradient by V has to be below, of |V|; and what is enough where the loss is the same to
-// its last digit in all directions, so that no line search finds a lower one.
+// The largest gradient by V that ends a fit, relative to |V|, and the one that is enough where the
+// loss is the same to its last digit in all directions, so that no line search finds a lower one.
 constexpr double kEpsilon = 1e-6, kRoundedEpsilon = 1e-5;
 
 bool is_of_line_search(int code) {
@@ -95,7 +95,8 @@ class SoftmaxLoss {
     return loss + own.squaredNorm() / (2 * penalty_.strength());
   }
 
-  // Of the fit alone. What reaches the classes of a row adds up to 0, for so do p - target.
+  // The gradient of the fit without the penalty. The gradients of a row's classes add up to 0,
+  // because p - target does.
   void put_gradient(const RowMatrix& dlogits, Map gradient) const {
     const Index kept = classes() - 1;
     const RowMatrix d = without_last_class(dlogits, classes());

@@ -27,7 +27,7 @@ task::OptionValues settings_for(const std::string& task) {
           {"train.batch", "1024"}};
 }
 
-// What is trained: a norm and, unless the recipe decides, layer scaling in front of it or none.
+// The trained variant: a norm and, unless the recipe decides, layer scaling in front of it or none.
 struct StatisticsVariant {
   std::string task, norm;
   std::optional<bool> is_scaled = {};

@@ -13,14 +13,14 @@ namespace keel::study {
 namespace {
 
 // The norm that is asked for, in a graph of the network.
-NormSite site_in(const Graph& g, const WatchedNorm& norm, const std::string& asked) {
-  const std::vector<NormSite> sites = norm_sites(g, *norm.op);
+ObservedNorm site_in(const Graph& g, const WatchedNorm& norm, const std::string& asked) {
+  const std::vector<ObservedNorm> sites = observed_norms(g, *norm.op);
   std::vector<std::string> names;
-  for (const NormSite& site : sites) names.push_back(site.name);
+  for (const ObservedNorm& site : sites) names.push_back(site.name);
   check(!sites.empty(), ErrorKind::kUsage,
         "train.observe: statistics: expected a network with a norm, got none");
   const auto found =
-      asked.empty() ? sites.begin() : std::ranges::find(sites, asked, &NormSite::name);
+      asked.empty() ? sites.begin() : std::ranges::find(sites, asked, &ObservedNorm::name);
   check(found != sites.end(), ErrorKind::kUsage, "train.observe: statistics: site: {}",
         unknown_name(asked, names));
   return *found;

@@ -53,8 +53,8 @@ struct Check {
   bool is_mean = false;    // the measured value is their mean, and no test says how sure it is
 };
 
-// What a check says of its claim. docs/results.md asks for three seeds, and for a test or a bound
-// that holds in each of them.
+// The result of a check for its claim. docs/results.md asks for three seeds, and for a test or a
+// bound that holds in each of them.
 enum class Standing { kHolds, kFails, kNotShown, kSuggested, kDoubted, kOpen };
 constexpr auto choice_words(Standing) {
   return std::to_array<std::string_view>({"Held here", "Not held here", "Not shown by the test",

@@ -9,7 +9,7 @@
 #include "studies/list.h"
 #include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
-#include "studies/norm_sites.h"
+#include "studies/observed_norms.h"
 #include "studies/theorem1_rows.h"
 #include "studies/verdicts.h"
 
@@ -57,9 +57,9 @@ class Recorder {
 
  private:
   void mark_all(Graph& g) {
-    sites_ = norm_sites(g, detaching_.op);
+    sites_ = observed_norms(g, detaching_.op);
     mean_ratios_.assign(sites_.size(), 0);
-    for (const NormSite& site : sites_) {
+    for (const ObservedNorm& site : sites_) {
       mark(g, site, "x", g.node(site.forward).inputs[NormInput::kX]);
       mark(g, site, "dy", g.node(site.backward).inputs.back());
       mark(g, site, "dx", {site.backward, NormGradient::kDx});
@@ -75,7 +75,7 @@ class Recorder {
     }
   }
 
-  std::vector<RowMoments> judge(const Program& program, const NormSite& site) {
+  std::vector<RowMoments> judge(const Program& program, const ObservedNorm& site) {
     const Tensor x = fetch(program, site, "x"), dy = fetch(program, site, "dy"),
                  dx = fetch(program, site, "dx");
     std::vector<RowMoments> rows;
@@ -90,7 +90,7 @@ class Recorder {
   }
 
   const Detaching& detaching_;
-  std::vector<NormSite> sites_;
+  std::vector<ObservedNorm> sites_;
   std::vector<Line> lines_;
   std::vector<double> mean_ratios_;
   RowMoments worst_;

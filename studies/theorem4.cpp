@@ -57,7 +57,7 @@ class PowerNormLayer {
   std::optional<Program> program_;
 };
 
-// What one feature goes through, computed plainly from the definition.
+// The state of one feature, computed plainly from the definition.
 struct RecursionFeature {
   double psi2 = 1, nu = 0, bound = 0;
 };

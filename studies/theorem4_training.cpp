@@ -11,7 +11,7 @@
 #include "studies/list.h"
 #include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
-#include "studies/norm_sites.h"
+#include "studies/observed_norms.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -27,7 +27,7 @@ struct PowerFeature {
 
 // One norm on its way.
 struct Site {
-  NormSite site;
+  ObservedNorm site;
   std::vector<PowerFeature> features;
   std::vector<double> nu, gain;  // before the step
   int steps_above = 0;           // with (1 - alpha) Gamma > 1 in any feature
@@ -50,7 +50,7 @@ class PowerRecorder {
 
  private:
   void mark_all(Graph& g) {
-    for (const NormSite& site : norm_sites(g, kPowerNorm)) {
+    for (const ObservedNorm& site : observed_norms(g, kPowerNorm)) {
       mark(g, site, "Gamma", {site.forward, 3});
       mark(g, site, "dgain", {site.backward, 1});
       const auto features = std::size_t(g.shape({site.forward, 3})[0]);

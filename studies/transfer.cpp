@@ -24,7 +24,7 @@ Table task_table() {
           {{"network", "task", "value", "deviation of the folds"}}};
 }
 
-// What was measured of one network, by task, in the order of the rows.
+// The measurements of one network, by task, in the order of the rows.
 struct Probed {
   std::string norm;
   std::int64_t seed = 0;

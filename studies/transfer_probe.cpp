@@ -15,15 +15,15 @@ constexpr std::int64_t kProbeRows = 1000;
 // Another decoder, whose sentences are counted as they are asked for.
 class WatchedDecoder final : public task::Decoder {
  public:
-  WatchedDecoder(task::Decoder& decoder, Watch watch)
-      : decoder_(decoder), watch_(std::move(watch)) {}
+  WatchedDecoder(task::Decoder& decoder, Monitor monitor)
+      : decoder_(decoder), monitor_(std::move(monitor)) {}
 
   std::int64_t size() const override { return decoder_.size(); }
   const task::Batch* next() override {
     const task::Batch* batch = decoder_.next();
     if (batch == nullptr) return nullptr;
     asked_ += std::ranges::count_if(batch->rows, [](std::int64_t row) { return row >= 0; });
-    watch_(std::min(1.0, double(asked_) / double(size())));
+    monitor_(std::min(1.0, double(asked_) / double(size())));
     return batch;
   }
   void take(const std::map<std::string, Tensor>& predictions) override {
@@ -33,11 +33,11 @@ class WatchedDecoder final : public task::Decoder {
 
  private:
   task::Decoder& decoder_;
-  Watch watch_;
+  Monitor monitor_;
   std::int64_t asked_ = 0;
 };
 
-Watch told_by(train::Progress& progress, const std::string& what) {
+Monitor told_by(train::Progress& progress, const std::string& what) {
   return [&progress, what](double part) {
     progress.update(part, fmt::format("{}, {:.0f} %", what, 100 * part));
   };

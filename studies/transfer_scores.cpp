@@ -98,7 +98,7 @@ class FoldsAtOnce {
     return right;
   }
 
-  // Of all rows.
+  // The weights that are fitted to all rows.
   RowMatrix weights_at(const Penalty& penalty) const {
     return fit_softmax(examples_, RowMatrix::Ones(data_.vectors.rows(), 1), penalty);
   }
@@ -126,8 +126,8 @@ RowMatrix best_weights(FoldsAtOnce folds, const std::vector<Penalty>& penalties,
 }
 
 // Says which part of `steps` is done.
-std::function<void()> counted_steps(int steps, const Watch& watch) {
-  return [steps, &watch, done = 0]() mutable { watch(double(++done) / steps); };
+std::function<void()> counted_steps(int steps, const Monitor& monitor) {
+  return [steps, &monitor, done = 0]() mutable { monitor(double(++done) / steps); };
 }
 
 // Relatedness --------------------------------------------------------------------------------
@@ -185,10 +185,10 @@ std::vector<double> strengths_of(std::int32_t classes) {
 }
 
 FoldsAccuracy cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
-                                       const Watch& watch) {
+                                       const Monitor& monitor) {
   const FoldRows order = order_of(data, options.seed);
   const std::vector<Penalty> penalties = penalties_of(data.vectors, data.classes);
-  const std::function<void()> done = counted_steps(options.folds * kStrengths, watch);
+  const std::function<void()> done = counted_steps(options.folds * kStrengths, monitor);
   std::int64_t right = 0;
   std::vector<double> shares;
   for (int fold = 0; fold < options.folds; ++fold) {
@@ -212,11 +212,11 @@ double test_accuracy(const Labelled& train, const Labelled& test, const FoldOpti
 }
 
 Relatedness relatedness(const RatedPairs& train, const RatedPairs& valid, const RatedPairs& test,
-                        const Watch& watch) {
+                        const Monitor& monitor) {
   const Examples examples = regression_examples(train);
   const RowMatrix all = RowMatrix::Ones(examples.x.rows(), 1);
   const Eigen::MatrixXd moments = second_moments(examples.x);
-  const std::function<void()> done = counted_steps(kStrengths, watch);
+  const std::function<void()> done = counted_steps(kStrengths, monitor);
   RowMatrix weights, best;
   double highest = -2;
   for (const double strength : strengths_of(kScores)) {

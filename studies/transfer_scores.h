@@ -29,7 +29,7 @@ struct FoldOptions {
 };
 
 // Receives from time to time the part, in (0, 1], that is done.
-using Watch = std::function<void(double part)>;
+using Monitor = std::function<void(double part)>;
 inline void nobody_watches(double) {}
 
 struct FoldsAccuracy {
@@ -40,7 +40,7 @@ struct FoldsAccuracy {
 // `folds` parts is classified by a regression on the others, whose strength is chosen by
 // cross-validation among these.
 FoldsAccuracy cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
-                                       const Watch& watch = nobody_watches);
+                                       const Monitor& monitor = nobody_watches);
 // By a regression on `train`, whose strength is chosen by cross-validation there.
 double test_accuracy(const Labelled& train, const Labelled& test, const FoldOptions& options);
 
@@ -56,7 +56,7 @@ struct Relatedness {
 // regression of [|u - v|, u v] on the classes 1 to 5 (Tai et al. 2015) predicts their mean. Its
 // strength is the one with the highest Pearson correlation on `valid`.
 Relatedness relatedness(const RatedPairs& train, const RatedPairs& valid, const RatedPairs& test,
-                        const Watch& watch = nobody_watches);
+                        const Monitor& monitor = nobody_watches);
 
 double pearson_correlation(const std::vector<double>& a, const std::vector<double>& b);
 // Pearson's correlation of the ranks; equal numbers share their rank.

@@ -1,6 +1,6 @@
 // The verdicts of the studies: which numbers make a claim hold. A study computes the numbers and
-// passes them on; claims, bounds and their directions are here alone, so that tests can try them on
-// made-up numbers.
+// passes them on; claims, bounds and their directions are only here, so that tests can try them on
+// synthetic numbers.
 #pragma once
 
 #include <map>
@@ -145,9 +145,9 @@ void judge_lengths(const std::string& norm, BlindTo blind_to, const LengthNumber
 double share_at_most_one(std::span<const double> ratios);
 void judge_shares(const std::string& who, bool is_control, std::span<const double> ratios,
                   Result& result);
-// Of a task, one share a seed. It is judged for PN-V in a Transformer for translation, over three
-// seeds: on real data that every feature has |gain| <= psi, on built-in data that the share is
-// above 0.95.
+// The shares of a task, one per seed. They are evaluated for PN-V in a Transformer for translation,
+// over three seeds: on real data that every feature has |gain| <= psi, on built-in data that the
+// share is above 0.95.
 struct ShareSeeds {
   std::string task, norm;
   bool is_of_real_data = false;
@@ -240,7 +240,7 @@ struct FigureNumbers {
   FigureSeeds text, images;
 };
 void judge_outliers(const FigureNumbers& of, Result& result);
-// That the figure is larger on text, by an order of magnitude.
+// Checks that the figure is larger on text, by an order of magnitude.
 void judge_distances(const FigureNumbers& of, Result& result);
 // The same figure in two parts of the trainings, one after the other. The claims are that it grows
 // on text, and that its outliers become fewer on images.
@@ -257,8 +257,8 @@ struct QuadraticNumbers {
   FigureSeeds distance, batch_distance;
   FigureSeeds gradient = {}, batch_gradient = {};  // of a norm that has such gradients
 };
-// That distances of psi^2 are smaller than those of sigma^2, and that gradients by psi^2 have fewer
-// outliers.
+// Checks that distances of psi^2 are smaller than those of sigma^2, and that gradients by psi^2
+// have fewer outliers.
 void judge_quadratic(const QuadraticNumbers& of, Result& result);
 
 // landscape: figures by name, one entry a step.
@@ -308,7 +308,7 @@ struct BatchLosses {
 };
 void judge_batch_losses(const BatchLosses& of, Result& result);
 
-// That batchnorm before the activation has a lower loss and a lower error than after it.
+// Checks that batchnorm before the activation has a lower loss and a lower error than after it.
 struct PlacementNumbers {
   SeedValues before_loss, after_loss, before_error, after_error;
 };
@@ -316,12 +316,12 @@ void judge_placement(const PlacementNumbers& of, Result& result);
 
 // mini-layernorm: losses of all training rows.
 void judge_detached(const ValuesByNorm& losses, Result& result);
-// That layernorm_simple gains more by the derivative of the variance in the deepest network than in
-// the shallowest, and there more than by that of the mean.
+// Checks that layernorm_simple gains more by the derivative of the variance in the deepest network
+// than in the shallowest, and there more than by that of the mean.
 using LossesByDepth = std::map<int, ValuesByNorm>;
 void judge_deeper(const LossesByDepth& losses, Result& result);
-// Of the numbers that a trained network's norms take in: how many are beyond 1 / k, and above it,
-// where 1 - k xhat turns their sign. One entry a seed.
+// Counts of the numbers that a trained network's norms take in: how many are beyond 1 / k, and
+// above it, where 1 - k xhat turns their sign. One entry per seed.
 struct TrainedSigns {
   double numbers = 0, beyond = 0, turned = 0, largest = 0;  // largest: of xhat
 };

@@ -12,7 +12,7 @@ namespace {
 
 // Sums have up to 4096 elements of size up to sqrt(4096), times C.
 constexpr double kTight = 64 * kScalingC * kRounding;
-// What is not 0, though it might be by chance.
+// The least value that counts as not 0, though it might be so by chance.
 constexpr double kSeen = 1e-3;
 constexpr double kChange = 0.05;  // the least by which an output that is not invariant moves
 // Gamma and Lambda are sums of 128 products in float32: within 128 * 2^-24 = 8e-6 of their sizes.

@@ -9,7 +9,7 @@
 namespace keel::study {
 namespace {
 
-constexpr double kShare = 0.95;  // of features with |gain| <= psi, on made-up data
+constexpr double kShare = 0.95;  // of features with |gain| <= psi, on synthetic data
 
 double outliers_above(const std::vector<double>& a, const std::vector<double>& b) {
   return outlier_ratio(a) - outlier_ratio(b);

@@ -35,7 +35,8 @@ std::vector<std::string> source_norms(const Options& options, const std::string&
 // Plain gradient descent, which Santurkar et al. 2018 study: at a rate of 0.1, or at the recipe's
 // in the deep linear network, which 0.1 makes diverge without a norm.
 task::OptionValues descent_settings(const std::string& task);
-// Of a translation: norms in the encoder alone, where Shen et al. 2020 have theirs.
+// The settings for a translation with norms only in the encoder, where Shen et al. 2020 have
+// theirs.
 task::OptionValues encoder_settings(const std::string& task);
 // Whether a study's trainings go on to the end of the recipe: where one is named, and no steps.
 bool is_to_the_end(const Options& options);
@@ -67,7 +68,7 @@ std::vector<nlohmann::ordered_json> observed_lines(const StoredRun& run,
 // those that `may_differ` names.
 void expect_one_recipe(const std::string& study, std::span<const StoredRun> runs,
                        std::span<const std::string_view> may_differ);
-// What a job says of a key: "model.norm" is "powernorm{warmup=4000}". Empty for an unknown key.
+// The value of a key in a job: "model.norm" is "powernorm{warmup=4000}". Empty for an unknown key.
 std::string setting_of(const train::Job& job, const std::string& key);
 // The run with the i-th seed, counted from the first, for weights, batches and drawn data; the
 // options' settings are applied last. The network has what it takes from the data.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `meson install` does besides copying targets: public headers, and libraries that the system
-has not got.
+"""The part of `meson install` besides copying targets: public headers, and libraries that the
+system does not have.
 
 usage: tools/install_parts.py LIBDIR INCLUDEDIR   (called by meson, which sets the rest)
 

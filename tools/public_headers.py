@@ -3,8 +3,8 @@
 
 usage: tools/public_headers.py ROOT FOLDER
 
-The headers of the tree that they need lie in keel/inside, and every include of them is written
-anew, so that a program's own src/ or frontend/ is never taken for keel's."""
+The headers of the tree that they need lie in keel/inside, and every include of them is rewritten,
+so that a program's own src/ or frontend/ is never taken for keel's."""
 import pathlib
 import re
 import sys

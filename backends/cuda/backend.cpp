@@ -10,7 +10,7 @@
 namespace keel::cuda {
 namespace {
 
-// Of what may give bf16, only norms do.
+// Only norms give bf16, among the kernels that may.
 const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32), .others = narrow_types()};
 
 #include "src/runtime/kernel_table.inc"

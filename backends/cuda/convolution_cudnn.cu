@@ -28,7 +28,7 @@ void expect(cudnnStatus_t status, const char* call, const char* file, int line) 
 }
 #define KEEL_CUDNN_CALL(call) expect(call, #call, __FILE__, __LINE__)
 
-// Of the current device.
+// cuDNN's handle of the current device.
 cudnnHandle_t handle() {
   std::shared_ptr<void>& kept = current_device().library(Device::kConvolutions);
   if (!kept) {

@@ -7,7 +7,7 @@
 namespace keel::cuda {
 namespace {
 
-// What has used the bytes of a range so far: who wrote them last, and who has read them since.
+// The uses of the bytes of a range so far: who wrote them last, and who has read them since.
 struct Use {
   const std::byte* end;
   int writer = -1;

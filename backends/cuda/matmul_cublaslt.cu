@@ -22,7 +22,7 @@ void expect(cublasStatus_t status, const char* call, const char* file, int line)
 constexpr std::size_t kWorkspaceAlignment = 256;
 constexpr std::size_t kUsedWorkspace = kProductWorkspace - kWorkspaceAlignment;
 
-// Of the current device.
+// cuBLASLt's handle of the current device.
 cublasLtHandle_t handle() {
   std::shared_ptr<void>& kept = current_device().library(Device::kProducts);
   if (!kept) {
@@ -107,7 +107,7 @@ class Plan {
     lay_out(sizes_);
   }
 
-  // Of a workspace that may begin too early.
+  // The bytes of a workspace whose beginning may be unaligned.
   std::int64_t workspace() const {
     return workspace_ == 0 ? 0 : std::int64_t(workspace_ + kWorkspaceAlignment);
   }

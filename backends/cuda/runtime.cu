@@ -99,8 +99,8 @@ struct Graph {
   cudaGraphExec_t exec = nullptr;
 };
 
-// What the next node that is captured waits for. Since CUDA 13 the functions take data of edges as
-// well, of which there are none here.
+// The nodes that the next captured node waits for. Since CUDA 13 the functions take data of edges
+// as well, of which there are none here.
 std::vector<cudaGraphNode_t> captured_last(cudaStream_t stream) {
   cudaStreamCaptureStatus status{};
   const cudaGraphNode_t* nodes = nullptr;
@@ -211,7 +211,8 @@ void require_device(int number) {
   int major = 0, minor = 0;
   KEEL_CUDA_CALL(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number));
   KEEL_CUDA_CALL(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number));
-  // What nvcc compiles for; an older GPU would fail at its first kernel, without saying why.
+  // The oldest GPU that nvcc compiles for; an older one would fail at its first kernel, without
+  // saying why.
   check(major >= 8, ErrorKind::kBackendMissing,
         "device {}: expected compute capability 8.0 or newer, got {}.{}", number, major, minor);
 }

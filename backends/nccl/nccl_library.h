@@ -11,7 +11,7 @@ namespace keel::nccl {
 struct Comm;    // ncclComm
 struct Stream;  // CUstream_st
 
-// What the ranks of a communicator have in common; rank 0 makes it.
+// The identifier that the ranks of a communicator have in common; rank 0 makes it.
 struct UniqueId {
   char bytes[128];
 };

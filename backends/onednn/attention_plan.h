@@ -26,7 +26,7 @@ struct AttentionPlan {
   bool causal, has_dropout = false;
   float scale, factor = 1;     // factor: 1 / (1 - p)
   std::int32_t threshold = 0;  // a probability is kept when its 24 random bits are at least this
-  PhiloxStream stream = {};    // its tick is set when the kernel runs
+  PhiloxStream stream = {};    // its step is set when the kernel runs
   MultiplyNarrow multiply_narrow = nullptr;  // of factors of bf16
 
   // Causal, without dropout.
@@ -72,7 +72,7 @@ struct AttentionHead {
       has_holes = keys > 0 && std::memchr(key_mask, 0, keys) != nullptr;
     }
     if (!plan.has_dropout) return;
-    plan.stream.tick = std::uint32_t(*b.inputs[In::kTick].as<std::int32_t>());
+    plan.stream.step = std::uint32_t(*b.inputs[In::kStep].as<std::int32_t>());
     data_row = std::uint32_t(*b.inputs[In::kFirstRow].as<std::int32_t>()) + std::uint32_t(row);
   }
 
@@ -112,7 +112,7 @@ Prepared by_heads(const NodeContext& context, Run run) {
       attrs);
   const bool is_narrow = has_narrow_factors(context);
   if (is_narrow) plan.multiply_narrow = narrow_product_here();
-  if (is_narrow && plan.multiply_narrow == nullptr) return refuse_narrow_product(context);
+  if (is_narrow && plan.multiply_narrow == nullptr) return refuse_bf16_product(context);
   return kernel_of([plan, run](const Binding& b) {
     const std::size_t heads = plan.batch * plan.heads;
     if (heads == 0) return;

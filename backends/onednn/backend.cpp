@@ -36,13 +36,13 @@ std::vector<std::pair<std::string, std::string>> product_facts() {
   return {{"oneDNN", library_version()},
           {"kernels", std::string(simd_target())},
           {"instruction set", fmt::format("{:#x}", effective_instruction_set())},
-          {"bf16", bf16 == NarrowProducts::kEmulated  ? "emulated"
-                   : bf16 == NarrowProducts::kRefused ? "refused"
-                                                      : "native"}};
+          {"bf16", bf16 == Bf16Products::kEmulated  ? "emulated"
+                   : bf16 == Bf16Products::kRefused ? "refused"
+                                                    : "native"}};
 }
 
-PanelForm OnednnBackend::preferred_panels(const NodeContext& context) const {
-  return matmul_panels(context);
+PackedLayout OnednnBackend::preferred_packing(const NodeContext& context) const {
+  return matmul_packing(context);
 }
 
 bool OnednnBackend::prefers_loss_step(const NodeContext& context) const {

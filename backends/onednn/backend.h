@@ -14,7 +14,7 @@ class OnednnBackend : public HostBackend {
   std::string_view name() const override { return "onednn"; }
   std::string description() const override;
   bool prefers_channels_last() const override { return true; }
-  PanelForm preferred_panels(const NodeContext& context) const override;
+  PackedLayout preferred_packing(const NodeContext& context) const override;
   bool prefers_loss_step(const NodeContext& context) const override;
   bool narrows_result(const NodeContext& context) const override;
   Prepared prepare(const NodeContext& context) override;

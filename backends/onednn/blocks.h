@@ -22,8 +22,8 @@ class Executor {
   virtual void share(std::int64_t blocks, Work work, void* argument) = 0;
 };
 
-// Has this thread's blocks run on an executor, as long as the object lives. Without one they run on
-// the calling thread alone.
+// Has this thread's blocks run on an executor, as long as the object lives. Without one they run
+// only on the calling thread.
 class EnteredExecutor {
  public:
   explicit EnteredExecutor(Executor& executor);

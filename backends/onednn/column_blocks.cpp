@@ -81,15 +81,15 @@ ColumnBlocks whole_blocks(const Units& of, std::int64_t sums) {
 
 }  // namespace
 
-Slab ColumnBlocks::slab(std::int64_t b, std::int64_t p) const {
+Tile ColumnBlocks::tile(std::int64_t b, std::int64_t p) const {
   const std::int64_t row = b * block, channel = p * panel;
-  Slab slab = all_rows(channel, std::min(panel, sizes.channels - channel));
-  slab.rows = std::size_t(std::min(block, sizes.outer - row));
-  slab.offset += std::size_t(row) * slab.stride;
-  return slab;
+  Tile tile = all_rows(channel, std::min(panel, sizes.channels - channel));
+  tile.rows = std::size_t(std::min(block, sizes.outer - row));
+  tile.offset += std::size_t(row) * tile.stride;
+  return tile;
 }
 
-Slab ColumnBlocks::all_rows(std::int64_t first, std::int64_t channels) const {
+Tile ColumnBlocks::all_rows(std::int64_t first, std::int64_t channels) const {
   return {.rows = std::size_t(sizes.outer),
           .channels = std::size_t(channels),
           .inner = std::size_t(sizes.inner),

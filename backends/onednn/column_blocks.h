@@ -1,5 +1,5 @@
 // Cuts a tensor (outer, channels, inner), whose channels are normalized over outer and inner, into
-// tasks. Tasks depend on sizes alone, so sums have the same bits for any thread count.
+// tasks. Tasks depend only on sizes, so sums have the same bits for any thread count.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace keel::onednn {
 
 // A range of outer rows and channels: element (r, c, i) is at offset + r * stride + c * inner + i.
-struct Slab {
+struct Tile {
   std::size_t rows, channels, inner, stride, offset;
   std::size_t first;  // its first channel
 
@@ -18,16 +18,16 @@ struct Slab {
   std::size_t run_length() const { return inner == 1 ? stride : inner; }
 };
 
-// Calls body(part) for ranges of rows of a slab, so small that they stay in L1 or L2
+// Calls body(part) for ranges of rows of a tile, so small that they stay in L1 or L2
 // between two passes over them.
 template <class Body>
-void for_row_parts(const Slab& slab, const Body& body) {
+void for_row_parts(const Tile& tile, const Body& body) {
   constexpr std::size_t kElements = 16 * 1024;
-  const std::size_t most = std::max<std::size_t>(1, kElements / (slab.channels * slab.inner + 1));
-  Slab part = slab;
-  for (std::size_t row = 0; row < slab.rows; row += most) {
-    part.rows = std::min(most, slab.rows - row);
-    part.offset = slab.offset + row * slab.stride;
+  const std::size_t most = std::max<std::size_t>(1, kElements / (tile.channels * tile.inner + 1));
+  Tile part = tile;
+  for (std::size_t row = 0; row < tile.rows; row += most) {
+    part.rows = std::min(most, tile.rows - row);
+    part.offset = tile.offset + row * tile.stride;
     body(part);
   }
 }
@@ -39,13 +39,13 @@ struct ColumnBlocks {
   std::int64_t panel, panels, block, blocks;
 
   bool resident() const { return blocks == 1; }
-  std::size_t run_length() const { return slab(0, 0).run_length(); }
+  std::size_t run_length() const { return tile(0, 0).run_length(); }
 
-  // Runs body(b, slab) for every task, where b is its range of rows.
+  // Runs body(b, tile) for every task, where b is its range of rows.
   template <class Body>
   void run(const Body& body) const {
     parallel_blocks(panels * blocks, [this, &body](std::int64_t task) {
-      body(std::size_t(task / panels), slab(task / panels, task % panels));
+      body(std::size_t(task / panels), tile(task / panels, task % panels));
     });
   }
 
@@ -53,11 +53,11 @@ struct ColumnBlocks {
   template <class Body>
   void run_backwards(const Body& body) const {
     parallel_blocks_backwards(panels * blocks, [this, &body](std::int64_t task) {
-      body(std::size_t(task / panels), slab(task / panels, task % panels));
+      body(std::size_t(task / panels), tile(task / panels, task % panels));
     });
   }
 
-  // Runs body(slab) for ranges of channels, each with all rows.
+  // Runs body(tile) for ranges of channels, each with all rows.
   template <class Body>
   void run_channels(const Body& body) const {
     const std::int64_t range = channel_range();
@@ -67,11 +67,11 @@ struct ColumnBlocks {
     });
   }
 
-  Slab slab(std::int64_t b, std::int64_t p) const;
+  Tile tile(std::int64_t b, std::int64_t p) const;
 
  private:
   std::int64_t channel_range() const;
-  Slab all_rows(std::int64_t first, std::int64_t channels) const;
+  Tile all_rows(std::int64_t first, std::int64_t channels) const;
 };
 
 // Both passes read `tensors` tensors of this size; a block keeps `sums` doubles a channel.

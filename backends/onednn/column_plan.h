@@ -45,7 +45,7 @@ struct ColumnPlan {
     const ColumnSizes& s = blocks.sizes;
     return mask ? s.outer - std::count(mask, mask + s.outer, std::uint8_t{0}) : s.count();
   }
-  // The counts of the rows at hand or, if sums are given, the counts that these contain.
+  // The counts of the given rows or, if sums are given, the counts that these contain.
   ColumnCounts counts(RowMask mask, const TensorRef& given) const {
     if (!given) return {count(mask), blocks.sizes.count()};
     const auto row = [&](std::int64_t place) {
@@ -64,36 +64,36 @@ static_assert(int(SquareRow::kAll) == int(MomentRow::kAll) &&
 
 // Copies a row of given sums to the place of a block's sums of one kind.
 inline void take_row(const ColumnPlan& plan, const TensorRef& given, int row, double* sums,
-                     const Slab& slab) {
-  std::copy_n(given.as<double>() + row * plan.blocks.sizes.channels + std::int64_t(slab.first),
-              slab.channels, sums + slab.first);
+                     const Tile& tile) {
+  std::copy_n(given.as<double>() + row * plan.blocks.sizes.channels + std::int64_t(tile.first),
+              tile.channels, sums + tile.first);
 }
 
 // Adds the sums of one kind over all blocks, in block order, and writes them to `to` (channels).
-inline void add_blocks(const ColumnPlan& plan, const double* first, const Slab& slab, double* to) {
+inline void add_blocks(const ColumnPlan& plan, const double* first, const Tile& tile, double* to) {
   const std::size_t next = plan.sums * plan.stride();
-  for (std::size_t c = slab.first; c < slab.first + slab.channels; ++c) {
+  for (std::size_t c = tile.first; c < tile.first + tile.channels; ++c) {
     to[c] = first[c];
     for (std::size_t block = 1; block < plan.sum_blocks(); ++block)
       to[c] += first[block * next + c];
   }
 }
 
-// Runs three steps: sums of slabs, statistics of panels, the final pass over slabs. One task does
+// Runs three steps: sums of tiles, statistics of panels, the final pass over tiles. One task does
 // all three for a panel, or all threads do one step after the other.
 template <class Sums, class Statistics, class Write>
 void run_columns(const ColumnBlocks& blocks, const Sums& sums, const Statistics& statistics,
                  const Write& write) {
   if (blocks.resident()) {
-    return blocks.run([&](std::size_t block, const Slab& slab) {
-      sums(block, slab);
-      statistics(slab);
-      write(slab);
+    return blocks.run([&](std::size_t block, const Tile& tile) {
+      sums(block, tile);
+      statistics(tile);
+      write(tile);
     });
   }
   blocks.run(sums);
   blocks.run_channels(statistics);
-  blocks.run_backwards([&](std::size_t, const Slab& slab) { write(slab); });
+  blocks.run_backwards([&](std::size_t, const Tile& tile) { write(tile); });
 }
 
 }  // namespace keel::onednn

@@ -14,7 +14,8 @@
 namespace keel::onednn {
 namespace {
 
-// Of Highway's targets, which have lower bits the better they are.
+// The Highway target of an instruction set and the bits of all better targets: a better target has
+// a lower bit.
 struct Limit {
   std::int64_t target, better;
   dnnl::cpu_isa isa;

@@ -12,7 +12,7 @@ namespace keel::onednn {
 using Pair = std::uint32_t;
 constexpr std::size_t pairs_of(std::size_t terms) { return (terms + 1) / 2; }
 
-// c = a b, or c + a b. The order of an element's additions depends on `terms` alone.
+// c = a b, or c + a b. The order of an element's additions depends only on `terms`.
 struct NarrowProduct {
   std::size_t rows, terms, columns;
   const BF16* a;  // (rows, terms), a_row elements from one row to the next
@@ -31,7 +31,7 @@ extern const MultiplyNarrow kMultiplyByTiles;
 void multiply_by_pairs(const NarrowProduct& product);
 void multiply_widened(const NarrowProduct& product);
 
-// What this process uses (kernels/bf16.h); null where it refuses products of bf16.
+// The function that this process uses (kernels/bf16.h); null where it refuses products of bf16.
 MultiplyNarrow narrow_product_here();
 
 }  // namespace keel::onednn

@@ -8,12 +8,12 @@ namespace keel::onednn {
 struct PhiloxStream {
   static constexpr int kRounds = 10;
   std::uint64_t keys[kRounds][2];  // each a word, in the width of the products that use it
-  std::uint32_t stream, tick;
+  std::uint32_t stream, step;
 
   // The stream of an op that has the attributes `seed` and `stream`.
   template <class Attrs>
-  static PhiloxStream of(const Attrs& attrs, std::int32_t tick) {
-    PhiloxStream of{{}, std::uint32_t(attrs.stream), std::uint32_t(tick)};
+  static PhiloxStream of(const Attrs& attrs, std::int32_t step) {
+    PhiloxStream of{{}, std::uint32_t(attrs.stream), std::uint32_t(step)};
     auto low = std::uint32_t(attrs.seed), high = std::uint32_t(std::uint64_t(attrs.seed) >> 32);
     for (auto& key : of.keys) {
       key[0] = low;

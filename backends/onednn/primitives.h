@@ -19,18 +19,18 @@ std::string library_version();  // "3.2.0"
 
 // `batch` products y = op(a) op(b) + bias, then ReLU if `relu` (which keeps NaN; -inf becomes NaN).
 //   a (batch, m, k), stored as (batch, k, m) if transpose_a;  b (batch, k, n), stored likewise;
-//   b is one matrix for the whole batch if shared_b, and one in panels of `panel_width` columns
+//   b is one matrix for the whole batch if shared_b, and one in panels of `packed_width` columns
 //   (src/ops/matmul.h) if that is not 0;  bias (n) if `bias`;  y (batch, m, n)
 struct MatmulSpec {
   std::int64_t batch = 1, m = 1, k = 1, n = 1;
   bool transpose_a = false, transpose_b = false, shared_b = false;
-  std::int64_t panel_width = 0;
+  std::int64_t packed_width = 0;
   bool bias = false, relu = false;
   bool narrow = false;  // a and b are bf16
 };
 // The panels in which oneDNN reads b if it may choose. Width 0: oneDNN prefers none, or its kernels
 // for this processor rearrange b themselves.
-PanelForm preferred_panels(const MatmulSpec& spec);
+PackedLayout preferred_packing(const MatmulSpec& spec);
 Prepared make_matmul(const MatmulSpec& spec);  // (a, b, bias) -> y
 
 // Images are stored as (n, c, h, w), or as (n, h, w, c) if channels_last; `x` and `y` always list

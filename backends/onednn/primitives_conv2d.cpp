@@ -37,7 +37,7 @@ struct Geometry {
         any_weight(any_order(spec.weight, types.weight)),
         strides{spec.stride, spec.stride} {
     for (int axis : {2, 3}) {
-      // What the last window covers beyond the image; less than the padding if the stride skips it.
+      // The padding that the last window covers; less than all of it if the stride skips some.
       const std::int64_t covered = (spec.y[axis] - 1) * spec.stride + spec.weight[axis];
       before.push_back(spec.padding);
       after.push_back(covered - spec.x[axis] - spec.padding);
@@ -54,7 +54,8 @@ struct Geometry {
   Dims strides, before, after;
 };
 
-// What descriptions of backward primitives ask for; its result may be of another type than theirs.
+// The forward description that backward primitives ask for; its result may be of another type than
+// theirs.
 auto hint_of(const ConvSpec& spec) {
   return Geometry(spec, forward_types(spec)).forward(Desc(), attributes(Relu::kNone));
 }

@@ -48,7 +48,7 @@ Desc panels(const Dims& sizes, std::int64_t width) {
 // cache. For few rows of y, or a small b, the copy costs more than it brings; a b that is stored
 // transposed is fast as it is. See bench/results/products.md.
 bool packs_b(const MatmulSpec& spec) {
-  return spec.batch == 1 && !spec.narrow && !spec.transpose_b && spec.panel_width == 0 &&
+  return spec.batch == 1 && !spec.narrow && !spec.transpose_b && spec.packed_width == 0 &&
          spec.m >= 256 && std::max(spec.k, spec.n) >= 1000;
 }
 
@@ -64,7 +64,7 @@ ProductDescs descs_of(const MatmulSpec& spec) {
   const Type type = spec.narrow ? Type::bf16 : Type::f32;
   return {
       .a = matrix(sizes(spec.batch, spec.m, spec.k), spec.transpose_a, type),
-      .b = spec.panel_width > 0 ? panels(b, spec.panel_width) : matrix(b, spec.transpose_b, type),
+      .b = spec.packed_width > 0 ? panels(b, spec.packed_width) : matrix(b, spec.transpose_b, type),
       .bias = spec.bias ? matrix(sizes(1, 1, spec.n), false) : Desc(),
       .y = matrix(sizes(spec.batch, spec.m, spec.n), false),
   };
@@ -116,16 +116,16 @@ Prepared make_matmul(const MatmulSpec& spec) {
   return make_plan([&](Plan& plan) { add_product(plan, spec); });
 }
 
-PanelForm preferred_panels(const MatmulSpec& spec) {
+PackedLayout preferred_packing(const MatmulSpec& spec) {
   const Dims sizes{spec.k, spec.n};
-  PanelForm form;
+  PackedLayout form;
   const Prepared asked = make_plan([&](Plan&) {
     const Desc preferred = preferred_b(descs_of(spec));
     for (const std::int64_t width : {16, 32, 48, 64}) {
       if (preferred == panels(sizes, width)) form = {width, kPanelRows};
     }
   });
-  return asked.refusal.empty() ? form : PanelForm{};
+  return asked.refusal.empty() ? form : PackedLayout{};
 }
 
 }  // namespace keel::onednn

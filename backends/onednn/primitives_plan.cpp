@@ -118,7 +118,8 @@ class Plan::Execution {
     }
   }
 
-  // What one of that plan takes, about: without the primitives, which all programs share.
+  // The approximate memory of one program of that plan: without the primitives, which all programs
+  // share.
   static std::int64_t bytes(const Plan& plan) {
     constexpr std::int64_t kMemoryObject = 1000;  // of oneDNN 3.2
     std::int64_t bytes = sizeof(Execution);

@@ -10,7 +10,7 @@ namespace keel::onednn {
 // Rows that draw random numbers; the first is row `first_row` of the update.
 struct RandomRows {
   PhiloxStream stream;
-  DrawnRows rows;
+  SampledRows rows;
   std::int64_t first_row;
 
   // The number of blocks of all rows. A block has words for `each` elements, and the last block
@@ -21,15 +21,16 @@ struct RandomRows {
 };
 
 // Makes the kernel of an op that draws a number for each element of `rows`, from the stream given
-// by inputs In::kTick and In::kFirstRow. It calls run(binding, drawn, begin, end) for ranges
+// by inputs In::kStep and In::kFirstRow. It calls run(binding, sampled, begin, end) for ranges
 // [begin, end) of blocks of `each` elements.
 template <class In, class Attrs, class Run>
-Prepared by_drawn_rows(const Attrs& attrs, const DrawnRows& rows, std::int64_t each, Run run) {
+Prepared by_sampled_rows(const Attrs& attrs, const SampledRows& rows, std::int64_t each, Run run) {
   return kernel_of([=](const Binding& b) {
     const auto scalar = [&](int place) { return *b.inputs[std::size_t(place)].as<std::int32_t>(); };
-    const RandomRows drawn{PhiloxStream::of(attrs, scalar(In::kTick)), rows, scalar(In::kFirstRow)};
-    parallel_range(drawn.blocks(each), kBlockElements / each,
-                   [&](std::int64_t begin, std::int64_t end) { run(b, drawn, begin, end); });
+    const RandomRows sampled{PhiloxStream::of(attrs, scalar(In::kStep)), rows,
+                             scalar(In::kFirstRow)};
+    parallel_range(sampled.blocks(each), kBlockElements / each,
+                   [&](std::int64_t begin, std::int64_t end) { run(b, sampled, begin, end); });
   });
 }
 

@@ -1,4 +1,4 @@
-// Cuts the rows of a row norm into blocks. Blocks depend on sizes alone, so that sums over rows
+// Cuts the rows of a row norm into blocks. Blocks depend only on sizes, so that sums over rows
 // have the same bits for any thread count.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Threads of the onednn backend, an executor of blocks by oneTBB. threads.cpp alone knows oneTBB.
+// Threads of the onednn backend, an executor of blocks by oneTBB. Only threads.cpp knows oneTBB.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ class Threads {
   std::unique_ptr<Arena> arena_;
 };
 
-// Runs body on this thread alone, under a concurrency of kPrimitiveConcurrency.
+// Runs body only on this thread, under a concurrency of kPrimitiveConcurrency.
 // Use it to create primitives.
 void with_primitive_concurrency(const std::function<void()>& body);
 

@@ -40,7 +40,7 @@ bool ReferenceBackend::narrows_result(const NodeContext& context) const {
 
 Prepared ReferenceBackend::prepare(const NodeContext& context) {
   Prepared prepared = prepare_from(kernel_table(), *this, context);
-  return context.node.is_narrowed ? rounded(std::move(prepared)) : prepared;
+  return context.node.is_bf16 ? rounded(std::move(prepared)) : prepared;
 }
 
 }  // namespace keel::reference

@@ -1,4 +1,5 @@
-// The reference backend: float64, serial, every op written like its definition. It is the judge.
+// The reference backend: float64, serial, every op written like its definition. Every other backend
+// is compared with it.
 #pragma once
 
 #include "src/runtime/host_backend.h"

@@ -29,7 +29,8 @@ class TransformerXl:
         return torch.cat([angles.sin(), angles.cos()], 1).float().to(DEVICE)
 
     def unseen(self):
-        """0 where query i sees key j, and -infinity elsewhere; made anew while the memory fills."""
+        """0 where query i sees key j, and -infinity elsewhere; made again while the memory
+        fills."""
         return self.net.once(f"unseen {self.filled}", self.mask)
 
     def mask(self):

@@ -13,7 +13,7 @@ class Network:
         self.is_compiled = False
 
     def once(self, name, make):
-        """What make() returned when it was first asked for."""
+        """The value that make() returned when it was first asked for."""
         if name not in self.made:
             self.made[name] = make()
         return self.made[name]
@@ -163,7 +163,7 @@ LOSSES = {}  # of networks whose loss is another, by name
 
 
 class NoOptimizer:
-    """Of a case that consists of a loss and its gradients."""
+    """The optimizer of a case that consists of a loss and its gradients."""
 
     def __init__(self, parameters):
         self.parameters = parameters

@@ -85,10 +85,10 @@ def pn_v(n):
         batch = n.mean_square(x)
         with torch.no_grad():
             psi2.lerp_(batch, 1 - n.number("keep"))
-        rpsi = torch.rsqrt(batch + n.eps)
+        rstd = torch.rsqrt(batch + n.eps)
         if n.fused:
-            return torch.addcmul(bias, x, gain * rpsi)
-        return torch.addcmul(bias, x * rpsi, gain)
+            return torch.addcmul(bias, x, gain * rstd)
+        return torch.addcmul(bias, x * rstd, gain)
     return forward
 
 
@@ -157,15 +157,15 @@ class PowerNorm:
 
     def constants(self, x):
         eps, batch, psi2 = self.n.eps, self.n.mean_square(x), self.psi2.now
-        rpsi = torch.rsqrt((psi2 if self.warmup == 0 else self.warm_psi2(batch)) + eps)
-        rdx = rpsi if self.is_paper else torch.rsqrt(batch + eps)
+        rstd = torch.rsqrt((psi2 if self.warmup == 0 else self.warm_psi2(batch)) + eps)
+        rdx = rstd if self.is_paper else torch.rsqrt(batch + eps)
         if self.warmup == 0:
             self.psi2.now = torch.lerp(psi2, batch, self.forward_rate)
-        return rpsi, rdx, batch * rpsi.square()
+        return rstd, rdx, batch * rstd.square()
 
     def warm_psi2(self, batch):
-        """What this step divides by, the batch's own at first. Early the running one is the mean
-        of the batches so far, or made from it."""
+        """The divisor of this step, the batch's own at first. Early the running one is the mean of
+        the batches so far, or made from it."""
         psi2, t = self.psi2.now, self.steps.now + 1
         seen = torch.lerp(psi2, batch, 1 / t)
         early = seen if self.is_paper else torch.lerp(seen, batch, self.forward_rate)
@@ -174,9 +174,9 @@ class PowerNorm:
         self.steps.now = t
         return torch.where(t <= self.warmup, batch, psi2)
 
-    def factors(self, gain, dgain, rpsi, rdx, gamma):
+    def factors(self, gain, dgain, rstd, rdx, gamma):
         change = gain * dgain / self.n.count - self.nu * gamma
-        factors = rdx * gain, -rdx * self.nu * rpsi
+        factors = rdx * gain, -rdx * self.nu * rstd
         self.nu.add_(change, alpha=self.backward_rate)
         return factors
 

@@ -13,7 +13,7 @@ class State:
 
 
 class Norm:
-    """What the expressions below share: sizes, options, parameters, running statistics."""
+    """Shared parts of the expressions below: sizes, options, parameters, running statistics."""
 
     def __init__(self, facts, scope, parameters, shape, fused=True):
         self.fused = fused

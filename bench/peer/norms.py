@@ -14,8 +14,8 @@ NORMS = {
     "weightnorm": weight_norm,
 }
 
-# Those that leave something to a fused function of PyTorch, or have factors of x and dy multiplied
-# with each other first: not as their formulas read.
+# Norms that leave something to a fused function of PyTorch, or multiply factors of x and dy with
+# each other first: they do not compute as their formulas read.
 FUSED = {"layernorm", "layernorm_simple", "adanorm", "groupnorm", "instancenorm", "batchnorm",
          "noisybatchnorm", "recurrentbatchnorm", "sequencebatchnorm", "batchrenorm", "pn_v",
          "powernorm", "mabn", "weightnorm"} | ({"rmsnorm"} if hasattr(F, "rms_norm") else set())

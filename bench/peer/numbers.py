@@ -35,7 +35,8 @@ def normal_of(u, v):
 
 
 def keel_noise(scope, shape):
-    """What norm_noise of src/ops/norm_noise.h draws for rows, or images, of this shape."""
+    """The noise that norm_noise of src/ops/norm_noise.h draws for rows, or images, of this
+    shape."""
     rows, stream = torch.arange(shape[0]).view(-1, 1), stream_of(scope + "norm_noise")
     channels = torch.arange(shape[1]).view(1, -1)
     of_units = philox(torch.tensor(WORD), channels, stream)
@@ -47,7 +48,7 @@ def keel_noise(scope, shape):
 
 
 class Numbers:
-    """Draws anew whenever it is asked, unless tensors were given for the names."""
+    """Draws new numbers whenever it is asked, unless tensors were given for the names."""
 
     def __init__(self):
         self.given = None

@@ -205,8 +205,8 @@ def in_float64(tensors):
 
 
 def results_of(made, make, case, mode, given):
-    """Those of the case, or of the same in float64 where roundings grow so much that float32 would
-    not tell another function from another rounding."""
+    """The results of the case, or of the same case in float64 where roundings grow so much that
+    float32 would not tell another function from another rounding."""
     if not case.get("is_exact", False):
         return made.values()
     return make(case, mode, *(in_float64(tensors) for tensors in given)).values()
@@ -301,7 +301,7 @@ def peak_growth(case):
         return torch.cuda.max_memory_allocated() - before
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/clear_refs", "w", encoding="utf-8") as refs:
-        refs.write("5")  # the peak begins anew
+        refs.write("5")  # the peak begins again
     before = status_bytes("VmRSS")
     case.bodies[-1]()
     return status_bytes("VmHWM") - before

@@ -17,8 +17,8 @@ import warnings
 
 
 def tune(threads):
-    """What a careful user sets before torch is loaded. Variables that are set already stay, but
-    for the number of threads."""
+    """Sets what a careful user sets before torch is loaded. Variables that are set already stay,
+    but for the number of threads."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     with open("/proc/cpuinfo", encoding="utf-8") as info:

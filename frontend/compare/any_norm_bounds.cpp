@@ -36,10 +36,10 @@ double of_rstd(double of_variance) {
   return of_variance / (2 * (1 - of_variance)) + 3 * kEps;
 }
 
-// Of all groups of a forward node, from x.
+// The statistics of all groups of a forward node, computed from x.
 class Statistics {
  public:
-  Statistics(const JudgedNode& n, const NormView& view)
+  Statistics(const ComparedNode& n, const NormView& view)
       : view_(view), x_(view.groups()), squares_(view.groups()) {
     const auto x = n.in(NormInput::kX);
     for (std::size_t e = 0; e < view.size(); ++e) {
@@ -59,8 +59,8 @@ class Statistics {
     error.rstd = of_rstd(of_variance(k));
     return error;
   }
-  // Of s^2, relative: two passes over x, the second with a mean that is off, and kappa the root of
-  // mean(x^2) / s^2, by which roundings of x - mean count.
+  // The relative error of s^2: two passes over x, the second with an inexact mean; kappa is the
+  // root of mean(x^2) / s^2 and scales the roundings of x - mean.
   double of_variance(std::size_t k) const {
     const double p = any_relative_error(squares_[k]), rstd = std::abs(view_.rstd(k));
     const double kappa = std::sqrt(x_[k].squares / std::max(x_[k].count, 1.0)) * rstd;
@@ -86,7 +86,7 @@ double of_running(double keep, double former, double batch, double of_batch) {
          4 * kEps * (std::abs(keep * former) + (1 - keep) * std::abs(batch)) + kTiny;
 }
 
-void bound_running(const JudgedNode& n, const Statistics& statistics, Bounds& bounds) {
+void bound_running(const ComparedNode& n, const Statistics& statistics, Bounds& bounds) {
   using In = BatchNormInput;
   using Out = BatchNormOutput;
   const double keep = n.attrs<BatchNormAttrs>().keep;
@@ -102,16 +102,16 @@ void bound_running(const JudgedNode& n, const Statistics& statistics, Bounds& bo
   }
 }
 
-void bound_running_square(const JudgedNode& n, const Statistics& statistics, Bounds& bounds) {
+void bound_running_square(const ComparedNode& n, const Statistics& statistics, Bounds& bounds) {
   const double keep = n.attrs<PnVAttrs>().keep;
   for (std::size_t k = 0; k < n.out(PnVOutput::kNextPsi2).size(); ++k) {
-    const double s2 = 1 / std::pow(n.out(PnVOutput::kRpsi)[k], 2);
+    const double s2 = 1 / std::pow(n.out(PnVOutput::kRstd)[k], 2);
     bounds[PnVOutput::kNextPsi2].as<double>()[k] =
         of_running(keep, n.in(PnVInput::kPsi2)[k], s2, statistics.of_variance(k) * s2);
   }
 }
 
-void forward(const JudgedNode& n, Bounds& bounds) {
+void forward(const ComparedNode& n, Bounds& bounds) {
   const NormView view(n, false);
   const Statistics statistics(n, view);
   const NormPlaces& places = view.places();
@@ -139,7 +139,7 @@ void forward(const JudgedNode& n, Bounds& bounds) {
 // dx = rstd (g - mean(g) - xhat mean(g xhat)), element by element, and the parameters' gradients.
 class Backward {
  public:
-  Backward(const JudgedNode& n, Bounds& bounds)
+  Backward(const ComparedNode& n, Bounds& bounds)
       : n_(n), bounds_(bounds), view_(n, true), groups_(view_.groups()) {
     for (std::size_t e = 0; e < view_.size(); ++e) take(e);
   }
@@ -181,7 +181,8 @@ class Backward {
     SumTerms g, gx, products;
     double spread = 0, moved = 0;
 
-    // What a sum is multiplied by to be a mean, over one less where the statistic is unbiased.
+    // The factor that turns a sum into a mean; it divides by one less where the statistic is
+    // unbiased.
     double share(bool is_length) const { return is_length ? 1 : 1 / std::max(g.count - 1, 1.0); }
   };
 
@@ -233,13 +234,13 @@ class Backward {
     }
   }
 
-  const JudgedNode& n_;
+  const ComparedNode& n_;
   Bounds& bounds_;
   NormView view_;
   std::vector<Group> groups_;
 };
 
-void backward(const JudgedNode& n, Bounds& bounds) {
+void backward(const ComparedNode& n, Bounds& bounds) {
   Backward norm(n, bounds);
   norm.bound_dx();
   norm.bound_parameters();

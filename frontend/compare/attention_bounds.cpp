@@ -20,7 +20,7 @@ constexpr double kSmallestTile = 16;  // keys that a kernel takes at a time
 // One head of one row of the batch; queries are taken one after the other.
 class HeadBounds {
  public:
-  HeadBounds(const JudgedNode& n, NodeBounds& bounds, std::int64_t row, std::int64_t head)
+  HeadBounds(const ComparedNode& n, NodeBounds& bounds, std::int64_t row, std::int64_t head)
       : n_(n),
         bounds_(bounds),
         attrs_(n.attrs<AttentionAttrs>()),
@@ -63,14 +63,14 @@ class HeadBounds {
   }
 
  private:
-  // What a query's scores come to: the largest, the log of the sum of their exponentials, and the
+  // A summary of a query's scores: the largest, the log of the sum of their exponentials, and the
   // relative error of that sum.
   struct QuerySums {
     double high = 0, lse = 0, relative = 0, of_lse = 0;
   };
 
-  // Of exp(score - max), relative, at a distance below the maximum. What comes before a larger
-  // maximum is scaled down tile by tile; the distances of these steps add up to that one.
+  // The relative error of exp(score - max) at a distance below the maximum. The terms before a
+  // larger maximum are scaled down tile by tile; the distances of these steps add up to that one.
   double of_exp(std::int64_t j, double distance) const {
     return of_score(j) + kEps * (2.4 * distance + 8 + 8 * std::sqrt(keys() / kSmallestTile));
   }
@@ -110,7 +110,7 @@ class HeadBounds {
     if (attrs_.p == 0) return 1;
     const Philox random(static_cast<std::uint64_t>(attrs_.seed),
                         static_cast<std::uint32_t>(attrs_.stream),
-                        static_cast<std::uint32_t>(n_.number(In::kTick)));
+                        static_cast<std::uint32_t>(n_.number(In::kStep)));
     const std::uint32_t bits =
         attention_bits(random, static_cast<std::uint32_t>(n_.number(In::kFirstRow) + row_),
                        static_cast<std::uint64_t>(head_), static_cast<std::uint64_t>(i),
@@ -198,7 +198,7 @@ class HeadBounds {
     dq.write(std::abs(scale_), at(bounds_[AttentionGradient::kDq], sizes_.queries, i));
   }
 
-  const JudgedNode& n_;
+  const ComparedNode& n_;
   NodeBounds& bounds_;
   const AttentionAttrs& attrs_;
   AttentionSizes sizes_;
@@ -208,7 +208,7 @@ class HeadBounds {
   std::vector<double> score_, of_score_;
 };
 
-void for_each_head(const JudgedNode& n, NodeBounds& bounds, void (HeadBounds::*fill)()) {
+void for_each_head(const ComparedNode& n, NodeBounds& bounds, void (HeadBounds::*fill)()) {
   const AttentionSizes sizes = attention_sizes(n.input(In::kQ).shape(), n.input(In::kK).shape(),
                                                n.attrs<AttentionAttrs>().heads);
   for (std::int64_t row = 0; row < sizes.batch; ++row) {
@@ -218,10 +218,10 @@ void for_each_head(const JudgedNode& n, NodeBounds& bounds, void (HeadBounds::*f
   }
 }
 
-void attention(const JudgedNode& n, NodeBounds& bounds) {
+void attention(const ComparedNode& n, NodeBounds& bounds) {
   for_each_head(n, bounds, &HeadBounds::forward);
 }
-void attention_backward(const JudgedNode& n, NodeBounds& bounds) {
+void attention_backward(const ComparedNode& n, NodeBounds& bounds) {
   for_each_head(n, bounds, &HeadBounds::backward);
 }
 

@@ -32,7 +32,7 @@ double& bound_at(Bounds& bounds, int row, std::size_t c) {
 
 // The mean is off by what the sum of deviations is, and by the roundings of K doubles; squares are
 // of one sign.
-void column_moments(const JudgedNode& n, Bounds& bounds) {
+void column_moments(const ComparedNode& n, Bounds& bounds) {
   using Row = MomentRow;
   const KindRows of(n.outputs[0]);
   for (std::size_t c = 0; c < of.channels; ++c) {
@@ -45,7 +45,7 @@ void column_moments(const JudgedNode& n, Bounds& bounds) {
   }
 }
 
-void column_squares(const JudgedNode& n, Bounds& bounds) {
+void column_squares(const ComparedNode& n, Bounds& bounds) {
   const KindRows of(n.outputs[0]);
   for (int row = SquareRow::kSquares; row < int(n.outputs[0].shape()[0]); ++row) {
     for (std::size_t c = 0; c < of.channels; ++c) {
@@ -56,7 +56,7 @@ void column_squares(const JudgedNode& n, Bounds& bounds) {
 
 // Shard after shard, each step by a few roundings of doubles: of the mean relative to the largest
 // mean M, of the squares relative to themselves, and by what an error of a mean does to d^2.
-void merge_moments(const JudgedNode& n, Bounds& bounds) {
+void merge_moments(const ComparedNode& n, Bounds& bounds) {
   using Row = MomentRow;
   const KindRows parts(n.input(0)), of(n.outputs[0]);
   const auto shards = double(n.input(0).shape()[0]);
@@ -74,7 +74,7 @@ void merge_moments(const JudgedNode& n, Bounds& bounds) {
   }
 }
 
-void merge_sums(const JudgedNode& n, Bounds& bounds) {
+void merge_sums(const ComparedNode& n, Bounds& bounds) {
   const auto parts = n.in(0);
   const auto bound = bounds[0].as<double>();
   const double shards = double(n.input(0).shape()[0]);
@@ -86,7 +86,7 @@ void merge_sums(const JudgedNode& n, Bounds& bounds) {
 
 // The elements of x and dy one after the other, with their channel and whether they are kept.
 template <class Body>
-void for_elements(const JudgedNode& n, int dy, int mask, const Body& body) {
+void for_elements(const ComparedNode& n, int dy, int mask, const Body& body) {
   const Shape& shape = n.input(NormInput::kX).shape();
   const ColumnSizes sizes = column_sizes(shape);
   for (std::size_t e = 0; e < n.in(dy).size(); ++e) {
@@ -98,7 +98,7 @@ void for_elements(const JudgedNode& n, int dy, int mask, const Body& body) {
 }
 
 // On the sizes of the terms: an xhat that a mean was subtracted for is off by eps of 1.
-void centred_sums(const JudgedNode& n, Bounds& bounds) {
+void centred_sums(const ComparedNode& n, Bounds& bounds) {
   using In = CentredSumsInput;
   using Row = CentredSumRow;
   const bool has_padding = n.outputs[0].shape()[0] == Row::kRows;
@@ -114,12 +114,12 @@ void centred_sums(const JudgedNode& n, Bounds& bounds) {
   });
 }
 
-void uncentred_sums(const JudgedNode& n, Bounds& bounds) {
+void uncentred_sums(const ComparedNode& n, Bounds& bounds) {
   using In = UncentredSumsInput;
   using Row = UncentredSumRow;
   const bool has_all = n.outputs[0].shape()[0] == Row::kRows;
   for_elements(n, In::kDy, In::kMask, [&](double x, double dy, std::size_t c, bool is_kept) {
-    const double term = kOfSums * dy * std::abs(x * n.in(In::kRpsi)[c]) + kTiny;
+    const double term = kOfSums * dy * std::abs(x * n.in(In::kRstd)[c]) + kTiny;
     if (is_kept) {
       bound_at(bounds, Row::kDy, c) += kOfSums * dy;
       bound_at(bounds, Row::kDyXhat, c) += term;

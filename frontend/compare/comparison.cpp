@@ -65,7 +65,7 @@ std::int64_t Comparison::count(Verdict verdict) const {
 }
 
 bool Comparison::complete() const {
-  return count(Verdict::kUnjudged) + count(Verdict::kRefused) + count(Verdict::kSuspect) == 0;
+  return count(Verdict::kUncompared) + count(Verdict::kRefused) + count(Verdict::kSuspect) == 0;
 }
 
 std::string reservation(const NodeSummary& s) {
@@ -77,10 +77,10 @@ std::string reservation(const NodeSummary& s) {
     case Verdict::kSuspect:
       return r.errors.scale > 1 ? "off by a common factor, which independent roundings do not make"
                                 : "independent roundings do not explain it";
-    case Verdict::kUnjudged:
-      return r.judged
-                 ? fmt::format("{} elements, of which no finite bound is known", r.errors.unjudged)
-                 : r.reason;
+    case Verdict::kUncompared:
+      return r.compared ? fmt::format("{} elements, of which no finite bound is known",
+                                      r.errors.uncompared)
+                        : r.reason;
     case Verdict::kRefused:
       return r.refusal;
     default:
@@ -97,11 +97,11 @@ std::vector<const NodeSummary*> Comparison::ranked() const {
   return result;
 }
 
-Comparison compare(Backend& judge, const std::vector<Backend*>& backends, Subject& subject,
+Comparison compare(Backend& reference, const std::vector<Backend*>& backends, Subject& subject,
                    const CompareOptions& options) {
   Comparison comparison{.subject = subject.name(), .nodes = {}, .first = {}, .nearest = {}};
   Collector collector(comparison);
-  StepWalk walk(judge, backends, subject, options.walk);
+  StepWalk walk(reference, backends, subject, options.walk);
   for (std::int64_t step = 0; step < options.steps; ++step) {
     walk.run([&](const NodeReport& report, const NodeTensors& tensors) {
       collector.take(report);

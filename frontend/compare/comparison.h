@@ -1,5 +1,5 @@
 // The result of a whole comparison: which nodes differ by more than rounding, which node is the
-// first, and which backend is nearest to the judge.
+// first, and which backend is nearest to the reference.
 #pragma once
 
 #include <map>
@@ -23,9 +23,9 @@ struct Comparison {
   std::optional<NodeReport> first;              // the first divergence, in the order of the walk
   std::map<std::string, std::int64_t> nearest;  // by backend: nodes where its nmse is the least
 
-  // Rounding explains all that was found. complete() says whether everything was judged.
+  // Rounding explains all that was found. complete() says whether everything was compared.
   bool agrees() const { return !first; }
-  // Every node was judged, none was refused, and none is suspect.
+  // Every node was compared, none was refused, and none is suspect.
   bool complete() const;
   std::int64_t count(Verdict verdict) const;  // nodes
   std::int64_t refused() const { return count(Verdict::kRefused); }
@@ -41,7 +41,7 @@ struct CompareOptions {
 };
 
 // Walks through some steps of a subject. Throws what StepWalk throws.
-Comparison compare(Backend& judge, const std::vector<Backend*>& backends, Subject& subject,
+Comparison compare(Backend& reference, const std::vector<Backend*>& backends, Subject& subject,
                    const CompareOptions& options);
 
 // "all 575 nodes match float64 within rounding error; 4 are too small to tell: a, b, c, d": the

@@ -37,7 +37,7 @@ std::string_view colour(const NodeSummary& s) {
       return "#d55e00";
     case Verdict::kSuspect:
       return "#e69f00";
-    case Verdict::kUnjudged:
+    case Verdict::kUncompared:
     case Verdict::kRefused:
       return "#999999";
     default:
@@ -99,7 +99,7 @@ void add_section(report::Page& page, const Comparison& c, const CommandOf& comma
   page.figure(
       error_picture(c),
       "The nodes in the order in which they run. Blue: within what rounding explains, yellow: "
-      "suspect, red: further off, grey: not compared");
+      "suspect, red: differs by more, grey: not compared");
   report::Rows rows = summary_rows(c.ranked(), ErrorColumns::kAll);
   // The node comes first, as each part of a wide table begins with the first column.
   for (std::vector<std::string>& row : rows) std::ranges::rotate(row, row.end() - 1);

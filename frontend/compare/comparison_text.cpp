@@ -48,7 +48,7 @@ std::string agreement_text(std::size_t matching, std::size_t all) {
                   : fmt::format("all {} nodes match {}", all, end);
 }
 
-// What is said of nodes that are neither ok nor divergent.
+// The words for nodes that are neither ok nor divergent.
 struct Reserve {
   Verdict verdict;
   const char *one, *several;
@@ -56,7 +56,7 @@ struct Reserve {
 constexpr Reserve kReserves[] = {
     {Verdict::kInsensitive, "is too small to tell", "are too small to tell"},
     {Verdict::kSuspect, "is suspect", "are suspect"},
-    {Verdict::kUnjudged, "was not compared", "were not compared"},
+    {Verdict::kUncompared, "was not compared", "were not compared"},
     {Verdict::kRefused, "was refused", "were refused"}};
 
 }  // namespace
@@ -88,7 +88,7 @@ namespace {
 
 std::string word_of(Verdict verdict) {
   if (verdict == Verdict::kDiverges) return "DIVERGES";
-  if (verdict == Verdict::kUnjudged) return "not compared";
+  if (verdict == Verdict::kUncompared) return "not compared";
   return std::string(choice_text(verdict));
 }
 
@@ -101,9 +101,9 @@ struct Column {
 
 const Column kColumns[] = {
     {"error/bound", true,
-     [](const NodeReport& r) { return r.judged ? number(r.errors.of_bound) : "-"; }},
+     [](const NodeReport& r) { return r.compared ? number(r.errors.of_bound) : "-"; }},
     {"sensitivity", true,
-     [](const NodeReport& r) { return r.judged ? number(r.errors.sensitivity) : "-"; }},
+     [](const NodeReport& r) { return r.compared ? number(r.errors.sensitivity) : "-"; }},
     {"max abs", true, [](const NodeReport& r) { return number(r.errors.absolute); }},
     {"max rel", false, [](const NodeReport& r) { return number(r.errors.relative); }},
     {"max ulp", false, [](const NodeReport& r) { return number(r.errors.ulps); }},

@@ -11,10 +11,10 @@
 namespace keel::compare {
 namespace {
 
-// What a code adds to the error of its operands: `relative` eps of the result and `absolute` eps of
-// the size of operand 0, where it subtracts numbers of that size. Functions: the errors that the
-// kernels state for themselves (backends/onednn/simd/math.h), one unit in the last place more for
-// targets without fused products; a backward has a rounding for each further operation.
+// The error that a code adds to that of its operands: `relative` eps of the result and `absolute`
+// eps of the size of operand 0, where it subtracts numbers of that size. Functions: the errors that
+// the kernels state for themselves (backends/onednn/simd/math.h), one unit in the last place more
+// for targets without fused products; a backward has a rounding for each further operation.
 struct Rounding {
   double relative, absolute = 0;
 };
@@ -101,7 +101,8 @@ Rounding any_rounding_of(EwCode code, const std::array<Err, 3>& operands) {
   }
 }
 
-// Of factor * x + offset: the constants are rounded to float32, then the product and the sum.
+// The error of factor * x + offset: the constants are rounded to float32, then the product and the
+// sum.
 Err scaled(const Err& x, const ScaleAttrs& attrs) {
   const double product = attrs.factor * x.value;
   return {product + attrs.offset, std::abs(attrs.factor) * x.error + kTiny +
@@ -115,8 +116,8 @@ bool divides_by_zero(EwCode code, const std::array<Err, 3>& operands) {
   return operands[1].error > 0 && std::abs(operands[1].value) <= operands[1].error;
 }
 
-// What errors of the operands may do to the result: each is moved to both its ends. Codes are
-// monotone or constant over such a distance, but for jumps, which the ends show, a pole, and
+// The effect of the operands' errors on the result: each operand is moved to both its ends. Codes
+// are monotone or constant over such a distance, but for jumps, which the ends show, a pole, and
 // equality.
 double spread(const EwStep& step, const std::array<Err, 3>& operands, double value) {
   if (divides_by_zero(step.code, operands)) return INFINITY;
@@ -154,7 +155,7 @@ Err run_step(const EwStep& step, const std::array<Err, 3>& operands, Kernels ker
   return {value, moved + own + (own > 0 || is_rounded ? kTiny : 0)};
 }
 
-// Of a value between steps that float32 cannot hold nothing that follows can be judged.
+// If float32 cannot hold a value between steps, nothing that follows it can be compared.
 Err held(const Err& value) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   const bool overflows = std::isfinite(value.value) && value.size() > kLargest;
@@ -175,9 +176,9 @@ Err run_program(const EwProgram& program, std::array<Err, kMostEwRegisters>& reg
 }
 
 // A number of input i. A subnormal one may be taken as 0 by any kernel but keel's.
-Err operand_of(const JudgedNode& n, int i, std::int64_t place) {
+Err operand_of(const ComparedNode& n, int i, std::int64_t place) {
   const double x = n.input(i).at(place);
-  const bool may_vanish = n.is_foreign() && std::abs(x) < kTiny;
+  const bool may_vanish = n.is_external() && std::abs(x) < kTiny;
   return {x, n.input_error(i, std::size_t(place)) + (may_vanish ? std::abs(x) : 0)};
 }
 
@@ -201,9 +202,9 @@ Err applied(EwCode code, const std::array<Err, 3>& operands, Kernels kernels) {
 
 namespace {
 
-void elementwise(const JudgedNode& n, NodeBounds& bounds) {
+void elementwise(const ComparedNode& n, NodeBounds& bounds) {
   const EwProgram program = program_of(n.node());
-  check(fits_kernels(program), ErrorKind::kInternal, "{}: a program too long to be judged",
+  check(fits_kernels(program), ErrorKind::kInternal, "{}: a program too long to be compared",
         n.node().name);
   const Shape& shape = n.outputs[0].shape();
   std::array<Err, kMostEwRegisters> registers;
@@ -220,8 +221,8 @@ void elementwise(const JudgedNode& n, NodeBounds& bounds) {
   }
 }
 
-// Where the program had another number than the judge, both numbers are rounded.
-void cast(const JudgedNode& n, NodeBounds& bounds) {
+// Where the program had another number than the reference, both numbers are rounded.
+void cast(const ComparedNode& n, NodeBounds& bounds) {
   elementwise(n, bounds);
   if (n.graph.type({n.index, 0}).dtype != DType::kBF16) return;
   for (std::size_t e = 0; e < n.in(0).size(); ++e) {

@@ -15,7 +15,7 @@ FaultPlanter::FaultPlanter(std::vector<Fault> faults, const std::vector<std::str
   }
 }
 
-bool FaultPlanter::strikes(const Fault& fault, const Site& site) {
+bool FaultPlanter::consecutive_non_finite(const Fault& fault, const Site& site) {
   return fault.node == site.node.name && fault.backend == site.backend &&
          (fault.step < 0 || fault.step == site.step);
 }
@@ -41,7 +41,7 @@ void FaultPlanter::strike(const Site& site, std::vector<Tensor>& outputs) {
           "--inject: {}: expected a kernel with an output {}", fault.node, fault.port);
     Tensor& output = outputs[std::size_t(fault.port)];
     Tensor right = output.clone();
-    if (strikes(fault, site)) {
+    if (consecutive_non_finite(fault, site)) {
       plant(fault, output, former_output(fault, site, output));
       planted_.insert(fault.text());
     }
@@ -49,9 +49,9 @@ void FaultPlanter::strike(const Site& site, std::vector<Tensor>& outputs) {
   }
 }
 
-void FaultPlanter::strike_update(const Site& site, Tensor& value, const Tensor& former) {
+void FaultPlanter::count_non_finite(const Site& site, Tensor& value, const Tensor& former) {
   for (const Fault& fault : faults_) {
-    if (!strikes(fault, site)) continue;
+    if (!consecutive_non_finite(fault, site)) continue;
     plant(fault, value, former);
     planted_.insert(fault.text());
   }

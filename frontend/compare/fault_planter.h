@@ -28,12 +28,12 @@ class FaultPlanter {
   // exist, and as plant() does.
   void strike(const Site& site, std::vector<Tensor>& outputs);
   // Spoils the new value of a leaf after the step; `former` is its old value.
-  void strike_update(const Site& site, Tensor& value, const Tensor& former);
+  void count_non_finite(const Site& site, Tensor& value, const Tensor& former);
   // Throws Error{kUsage} for a fault that was due by the end of a step and was not planted.
   void expect_planted(const std::string& subject, std::int64_t step) const;
 
  private:
-  static bool strikes(const Fault& fault, const Site& site);
+  static bool consecutive_non_finite(const Fault& fault, const Site& site);
   Tensor former_output(const Fault& fault, const Site& site, const Tensor& output) const;
 
   std::vector<Fault> faults_;

@@ -14,7 +14,7 @@ struct LayerName {
   std::string layer, input_case;
 };
 
-// A graph with inputs that are drawn anew in every step.
+// A graph with inputs that are sampled again in every step.
 class GraphSubject : public Subject {
  public:
   // Draws the inputs of a step.
@@ -45,11 +45,11 @@ using Subjects = std::vector<std::unique_ptr<GraphSubject>>;
 
 // Small cases take no time and are in all tests. Large ones exceed the amounts that kernels handle
 // at a time (blocks of rows and of columns, tiles, registers, 4,096 rows), each with a remainder,
-// and have difficult numbers (frontend/compare/drawn.h).
+// and have difficult numbers (frontend/compare/sampled.h).
 enum class CaseSize { kSmall, kLarge };
 
 // The graph of a layer: without the passes, and in which types. With `is_narrow` the factors of
-// products are bf16 (src/passes/narrow_products.h), and so are x, dy, y and dx of norms
+// products are bf16 (src/passes/bf16_products.h), and so are x, dy, y and dx of norms
 // (narrow_norms.h).
 struct LayerForm {
   bool unfused = false;
@@ -60,8 +60,8 @@ struct LayerForm {
 bool has_bf16(const Graph& graph);
 
 // A norm on tokens, on images and, if it takes a mask, on padded tokens, as far as it takes them:
-// its forward, its backward for a drawn dy, and its state. Throws Error{kUsage} if it takes none of
-// these inputs.
+// its forward, its backward for a sampled dy, and its state. Throws Error{kUsage} if it takes none
+// of these inputs.
 Subjects norm_subjects(const nn::Norm& norm, const LayerForm& form = {});
 
 // An op by name, forward and backward, in a case called "small" or "large"; for a backward or an

@@ -1,6 +1,6 @@
 // Bounds of linear_cross_entropy and of its backward: those of a product, then those of a loss on
 // logits that are off by as much (docs/numerics.md). With factors of bf16, P as a factor is the
-// rounded one of the judge, and is off where its error decides how it is rounded.
+// rounded one of the reference, and is off where its error decides how it is rounded.
 #include <algorithm>
 #include <limits>
 
@@ -18,13 +18,13 @@ using Gradient = LinearLossGradient;
 constexpr double kExpError = 3.4;  // of exp, in units of eps
 
 struct Operands {
-  const JudgedNode& n;
+  const ComparedNode& n;
   const LinearLossAttrs& attrs;
   std::int64_t rows, width, vocabulary;
   std::vector<LossPart> parts;
   bool is_narrow;
 
-  explicit Operands(const JudgedNode& node)
+  explicit Operands(const ComparedNode& node)
       : n(node),
         attrs(node.attrs<LinearLossAttrs>()),
         rows(node.input(In::kX).shape()[0]),
@@ -90,7 +90,7 @@ double mean_error(const std::vector<Err>& z) {
   return sum / double(z.size());
 }
 
-void forward(const JudgedNode& n, NodeBounds& bounds) {
+void forward(const ComparedNode& n, NodeBounds& bounds) {
   const Operands o(n);
   const double s = o.attrs.label_smoothing;
   double of_sum = 0, of_nll = 0;
@@ -168,7 +168,7 @@ void write_in_double(const std::vector<ProductSum>& sums, Tensor& bound) {
 
 // The bounds of the gradients, the first of which is output `first`.
 template <class LseOf>
-void gradients(const JudgedNode& n, const Err& dsum, const LseOf& lse_of, NodeBounds& bounds,
+void gradients(const ComparedNode& n, const Err& dsum, const LseOf& lse_of, NodeBounds& bounds,
                std::size_t first) {
   const Operands o(n);
   GradientSums sums(o);
@@ -185,7 +185,7 @@ void gradients(const JudgedNode& n, const Err& dsum, const LseOf& lse_of, NodeBo
   if (n.has(In::kClusterBias)) write_in_double(sums.dcluster_bias, bound(Gradient::kDclusterBias));
 }
 
-void backward(const JudgedNode& n, NodeBounds& bounds) {
+void backward(const ComparedNode& n, NodeBounds& bounds) {
   const std::size_t rows = std::size_t(n.input(In::kX).shape()[0]);
   const auto lse_of = [&](std::size_t p, std::int64_t row, const std::vector<Err>&) {
     return Err(n.in(In::kLse)[p * rows + std::size_t(row)]);
@@ -194,7 +194,7 @@ void backward(const JudgedNode& n, NodeBounds& bounds) {
 }
 
 // Here lse is computed, too, and is off itself.
-void step(const JudgedNode& n, NodeBounds& bounds) {
+void step(const ComparedNode& n, NodeBounds& bounds) {
   forward(n, bounds);
   const auto lse_of = [](std::size_t, std::int64_t, const std::vector<Err>& z) {
     return log_sum_exp_of(z).rounded();

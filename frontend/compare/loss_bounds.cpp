@@ -42,10 +42,10 @@ struct LogitRow {
         of_terms / sum + tiles + (is_any ? any_relative_error(terms) : sum_error(std::ssize(x)));
   }
   double p(std::size_t i) const { return std::exp(x[i] - max) / sum; }
-  // Of p_i, relative: the exponential, the sum, its inverse and the product.
+  // The relative error of p_i: the exponential, the sum, its inverse and the product.
   double of_p(std::size_t i) const { return of_exp(max - x[i]) + (is_any ? 5 : 3) * kEps + of_sum; }
   double lse() const { return max + std::log(sum); }
-  // Of max + log(sum): log's own error, and the rounding of the sum and of the result.
+  // The error of max + log(sum): log's own error, and the rounding of the sum and of the result.
   double of_lse() const {
     const double of_log = is_any ? 8 : 2 * kExpError;
     return of_sum + kEps * (of_log * std::abs(std::log(sum)) + 2 * std::abs(lse()));
@@ -54,7 +54,7 @@ struct LogitRow {
  private:
   static constexpr double kTile = 16;  // the least that a kernel takes at a time
 
-  // Of exp(-distance), relative.
+  // The relative error of exp(-distance).
   double of_exp(double distance) const {
     return kEps * (is_any ? 2.4 * distance + 4 : distance + kExpError);
   }
@@ -75,7 +75,7 @@ void for_each_row(const Tensor& x, const Body& body) {
   }
 }
 
-void softmax(const JudgedNode& n, Bounds& bounds) {
+void softmax(const ComparedNode& n, Bounds& bounds) {
   for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
     const LogitRow row(n.in(0).subspan(first, width), n.kernels);
     for (std::size_t i = 0; i < width; ++i) {
@@ -84,7 +84,7 @@ void softmax(const JudgedNode& n, Bounds& bounds) {
   });
 }
 
-void log_softmax(const JudgedNode& n, Bounds& bounds) {
+void log_softmax(const ComparedNode& n, Bounds& bounds) {
   for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
     const LogitRow row(n.in(0).subspan(first, width), n.kernels);
     for (std::size_t i = 0; i < width; ++i) {
@@ -96,13 +96,13 @@ void log_softmax(const JudgedNode& n, Bounds& bounds) {
 }
 
 // dx = y (dy - dot), dot = sum dy y
-void softmax_backward(const JudgedNode& n, Bounds& bounds) {
+void softmax_backward(const ComparedNode& n, Bounds& bounds) {
   const auto dy = n.in(SoftmaxBackwardInput::kDy), y = n.in(SoftmaxBackwardInput::kY);
   for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
     SumTerms dot;
     for (std::size_t i = first; i < first + width; ++i) dot.add(dy[i] * y[i]);
     const double of_dot = of_sum(dot, n.kernels);
-    const double roundings = (n.is_foreign() ? 4 : 3) * kEps;
+    const double roundings = (n.is_external() ? 4 : 3) * kEps;
     for (std::size_t i = first; i < first + width; ++i) {
       bounds[0].as<double>()[i] =
           std::abs(y[i]) * (of_dot + roundings * (std::abs(dy[i]) + std::abs(dot.total))) + kTiny;
@@ -111,7 +111,7 @@ void softmax_backward(const JudgedNode& n, Bounds& bounds) {
 }
 
 // dx = dy - exp(y) total, total = sum dy
-void log_softmax_backward(const JudgedNode& n, Bounds& bounds) {
+void log_softmax_backward(const ComparedNode& n, Bounds& bounds) {
   const auto dy = n.in(SoftmaxBackwardInput::kDy), y = n.in(SoftmaxBackwardInput::kY);
   for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
     SumTerms total;
@@ -119,7 +119,7 @@ void log_softmax_backward(const JudgedNode& n, Bounds& bounds) {
     const double of_total = of_sum(total, n.kernels);
     for (std::size_t i = first; i < first + width; ++i) {
       const double product = std::exp(y[i]) * std::abs(total.total);
-      const double of_exp = n.is_foreign() ? 6 + 2.4 * std::abs(y[i]) : kExpError + 2;
+      const double of_exp = n.is_external() ? 6 + 2.4 * std::abs(y[i]) : kExpError + 2;
       bounds[0].as<double>()[i] =
           std::exp(y[i]) * of_total + of_exp * kEps * product + 2 * kEps * std::abs(dy[i]) + kTiny;
     }
@@ -138,7 +138,7 @@ struct LossSum {
   double of(Kernels kernels) const { return error + of_sum(losses, kernels); }
 };
 
-void cross_entropy(const JudgedNode& n, Bounds& bounds) {
+void cross_entropy(const ComparedNode& n, Bounds& bounds) {
   using Out = CrossEntropyOutput;
   const auto& attrs = n.attrs<CrossEntropyAttrs>();
   const auto labels = n.input(CrossEntropyInput::kLabels).as<std::int32_t>();
@@ -163,26 +163,26 @@ void cross_entropy(const JudgedNode& n, Bounds& bounds) {
 }
 
 // dmean / count + dsum
-Err loss_gradient(const JudgedNode& n, int dmean, int dsum, double count) {
+Err loss_gradient(const ComparedNode& n, int dmean, int dsum, double count) {
   const auto given = [&](int place) { return Err(n.scalar(place), n.input_error(place, 0)); };
   const Err mean = n.has(dmean) && count > 0 ? given(dmean) / Err(count) : Err(0);
   return n.has(dsum) ? mean + given(dsum) : mean;
 }
 
 // exp(x - lse), relative: the difference and the exponential; the saved lse may be off itself.
-double of_probability(const JudgedNode& n, double distance, double lse, double of_saved) {
-  if (!n.is_foreign()) return kEps * (2 * std::abs(distance) + kExpError + 1);
+double of_probability(const ComparedNode& n, double distance, double lse, double of_saved) {
+  if (!n.is_external()) return kEps * (2 * std::abs(distance) + kExpError + 1);
   return kEps * (2.4 * std::abs(distance) + std::abs(lse) + 6) + of_saved;
 }
 
-// Of a factor times a difference, which may be flushed to zero before it is multiplied.
+// The error of a factor times a difference, which may be flushed to zero before it is multiplied.
 double gradient_error(const Err& factor, const Err& difference) {
   return (factor * difference).rounded().error + std::abs(factor.value) * kTiny;
 }
 
 // p - s / K - (1 - s) onehot, p = exp(x - lse): the difference and the exponential, then three
 // roundings of numbers that are at most 1, and the factor.
-void cross_entropy_backward(const JudgedNode& n, Bounds& bounds) {
+void cross_entropy_backward(const ComparedNode& n, Bounds& bounds) {
   using In = CrossEntropyInput;
   const auto& attrs = n.attrs<CrossEntropyAttrs>();
   const auto labels = n.input(In::kLabels).as<std::int32_t>();
@@ -206,12 +206,12 @@ void cross_entropy_backward(const JudgedNode& n, Bounds& bounds) {
 
 double softplus(double x) { return evaluate(EwCode::kSoftplus, {x}, {}); }
 
-void bce(const JudgedNode& n, Bounds& bounds) {
+void bce(const ComparedNode& n, Bounds& bounds) {
   const auto x = n.in(BceInput::kLogits), t = n.in(BceInput::kTargets);
   LossSum total;
   for (std::size_t e = 0; e < x.size(); ++e) {
     const double positive = std::max(x[e], 0.0), product = std::abs(x[e] * t[e]);
-    const double of_softplus = n.is_foreign() ? 6 + 2.4 * std::abs(x[e]) : 5;
+    const double of_softplus = n.is_external() ? 6 + 2.4 * std::abs(x[e]) : 5;
     total.add(softplus(x[e]) + product,
               kEps * (of_softplus * softplus(x[e]) + 2 * positive + 3 * product));
   }
@@ -221,12 +221,12 @@ void bce(const JudgedNode& n, Bounds& bounds) {
       2 * kEps * std::abs(n.out(BceOutput::kMean)[0]) + kTiny;
 }
 
-void bce_backward(const JudgedNode& n, Bounds& bounds) {
+void bce_backward(const ComparedNode& n, Bounds& bounds) {
   const auto x = n.in(BceInput::kLogits), t = n.in(BceInput::kTargets);
   const Err factor = loss_gradient(n, BceInput::kDmean, BceInput::kDsum, double(x.size()));
   for (std::size_t e = 0; e < x.size(); ++e) {
     const double p = evaluate(EwCode::kSigmoid, {x[e]}, {});
-    const double of_p = n.is_foreign() ? 8 + 2.4 * std::max(-x[e], 0.0) : 5;
+    const double of_p = n.is_external() ? 8 + 2.4 * std::max(-x[e], 0.0) : 5;
     const Err difference(p - t[e], kEps * (of_p * p + std::abs(p - t[e])));
     bounds[0].as<double>()[e] = gradient_error(factor, difference);
   }

@@ -44,16 +44,16 @@ void Measure::add(int port, const Tensor& got, const Tensor& expected, const Ten
   check(got.shape() == expected.shape() && (!bound || bound->shape() == expected.shape()),
         ErrorKind::kUsage, "measure: expected {}, got {}", expected.shape().text(),
         got.shape().text());
-  const bool judged = bound != nullptr && is_floating(expected.dtype());
-  const bool exact = bound != nullptr && !judged;
+  const bool compared = bound != nullptr && is_floating(expected.dtype());
+  const bool exact = bound != nullptr && !compared;
   for (std::int64_t i = 0; i < expected.elements(); ++i) {
-    const double allowed = judged ? bound->at(i) : exact ? 0 : INFINITY;
-    if (judged && !std::isfinite(allowed) && std::abs(expected.at(i)) <= kLargest) {
-      errors_.unjudged += got.at(i) == expected.at(i) ? 0 : 1;
+    const double allowed = compared ? bound->at(i) : exact ? 0 : INFINITY;
+    if (compared && !std::isfinite(allowed) && std::abs(expected.at(i)) <= kLargest) {
+      errors_.uncompared += got.at(i) == expected.at(i) ? 0 : 1;
     }
     take({port, i, expected.at(i), got.at(i), allowed});
   }
-  if (judged) take_sensitivity(expected, *bound);
+  if (compared) take_sensitivity(expected, *bound);
 }
 
 void Measure::take_sensitivity(const Tensor& expected, const Tensor& bound) {

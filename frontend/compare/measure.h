@@ -23,8 +23,8 @@ struct Errors {
   // |got - expected| / NodeBounds::usual; above 1 independent rounding errors do not explain it. 0:
   // not known.
   double of_usual = 0;
-  double scale = 0;           // scale_fit(); above 1 the result is off by a common factor
-  std::int64_t unjudged = 0;  // elements that differ and whose bound is infinite or NaN
+  double scale = 0;             // scale_fit(); above 1 the result is off by a common factor
+  std::int64_t uncompared = 0;  // elements that differ and whose bound is infinite or NaN
   // How small a fault shows: the median bound over the root mean square of expected values, largest
   // of the outputs. A fault of this share of the values shows in at least half of the elements.
   double sensitivity = 0;
@@ -39,9 +39,9 @@ struct Errors {
 class Measure {
  public:
   // Takes in output `port`. `bound` has the largest error allowed for each element; null: no
-  // element is judged. If a value is beyond the floats, the result must be the largest float or
+  // element is compared. If a value is beyond the floats, the result must be the largest float or
   // infinity of its sign, within its bound; NaN must be NaN; integers have to agree. An element
-  // with an infinite or NaN bound is not judged, unless it equals the expected one. Throws
+  // with an infinite or NaN bound is not compared, unless it equals the expected one. Throws
   // Error{kUsage} unless all have one shape.
   void add(int port, const Tensor& got, const Tensor& expected, const Tensor* bound);
   // Also applies the stricter limits of a sum: NodeBounds::usual and deviation.

@@ -10,7 +10,7 @@ namespace keel::compare {
 namespace {
 
 // The density is computed in double and rounded once; what double adds is `noise` of the sizes of
-// its terms: some roundings of 2^-53 each, by the judge's formulas as well.
+// its terms: some roundings of 2^-53 each, by the reference's formulas as well.
 constexpr double kNoise = 0x1p-48;
 
 // One point: the shares of its components, and what double may add to the logs of their densities.
@@ -18,7 +18,7 @@ struct MixtureRow {
   std::vector<double> share, noise, log_sizes;
   double of_all = 0;  // of the log of their sum
 
-  MixtureRow(const JudgedNode& n, std::int64_t i) {
+  MixtureRow(const ComparedNode& n, std::int64_t i) {
     using In = MixtureInput;
     using Part = MixturePart;
     const auto& attrs = n.attrs<MixtureAttrs>();
@@ -57,12 +57,12 @@ struct MixtureRow {
   std::vector<double> along, scale1, scale2, distance;
 };
 
-bool counts(const JudgedNode& n, std::int64_t i) {
+bool counts(const ComparedNode& n, std::int64_t i) {
   return !n.has(MixtureInput::kMask) ||
          n.input(MixtureInput::kMask).as<std::uint8_t>()[std::size_t(i)] != 0;
 }
 
-void mixture_density(const JudgedNode& n, NodeBounds& bounds) {
+void mixture_density(const ComparedNode& n, NodeBounds& bounds) {
   using Out = MixtureOutput;
   const std::int64_t rows = n.input(MixtureInput::kY).shape()[0];
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -73,7 +73,7 @@ void mixture_density(const JudgedNode& n, NodeBounds& bounds) {
   }
 }
 
-void mixture_density_backward(const JudgedNode& n, NodeBounds& bounds) {
+void mixture_density_backward(const ComparedNode& n, NodeBounds& bounds) {
   using Part = MixturePart;
   const MixtureSizes sizes = mixture_sizes(n.input(MixtureInput::kY).shape());
   const std::int64_t m = sizes.components, width = 1 + Part::kCount * m;

@@ -5,7 +5,7 @@
 
 namespace keel::compare {
 
-ModelSubject::ModelSubject(Backend& judge, const train::Job& job,
+ModelSubject::ModelSubject(Backend& reference, const train::Job& job,
                            const ModelSubjectOptions& options)
     : name_(job.task().name()),
       job_(job),
@@ -14,15 +14,15 @@ ModelSubject::ModelSubject(Backend& judge, const train::Job& job,
           task::Split::kTrain,
           {.batch = job.train().batch, .shuffle = static_cast<std::uint64_t>(job.train().seed)})),
       feeder_(job.network()) {
-  initialize(judge);
+  initialize(reference);
 }
 
-void ModelSubject::initialize(Backend& judge) {
+void ModelSubject::initialize(Backend& reference) {
   const task::Batch& batch = batch_of(0);
   const Graph graph = train::build_initialize(job_, batch.sizes);
   if (graph.updates().empty()) return;
-  Variables variables(judge, seed());
-  Program program(judge, variables, graph);
+  Variables variables(reference, seed());
+  Program program(reference, variables, graph);
   feeder_.feed(program, batch, {});
   program.run();
   for (const Update& update : graph.updates()) {

@@ -18,9 +18,9 @@ struct ModelSubjectOptions {
 
 class ModelSubject : public Subject {
  public:
-  // The job has to outlive it; the judge computes first values that depend on data. Each step is an
-  // update of one batch, whatever train.accumulate says.
-  ModelSubject(Backend& judge, const train::Job& job, const ModelSubjectOptions& options = {});
+  // The job has to outlive it; the reference computes first values that depend on data. Each step
+  // is an update of one batch, whatever train.accumulate says.
+  ModelSubject(Backend& reference, const train::Job& job, const ModelSubjectOptions& options = {});
 
   const std::string& name() const override { return name_; }
   SubjectStep at(std::int64_t step) override;
@@ -28,7 +28,7 @@ class ModelSubject : public Subject {
   std::uint64_t seed() const override { return static_cast<std::uint64_t>(job_.train().seed); }
 
  private:
-  void initialize(Backend& judge);
+  void initialize(Backend& reference);
   // The batch of a step, which may be in any epoch.
   const task::Batch& batch_of(std::int64_t step);
   const Graph& graph_of(const task::Sizes& sizes);

@@ -15,11 +15,11 @@ using Sums = std::vector<ProductSum>;
 
 // The operands, by sequence, position and index.
 struct Operands {
-  const JudgedNode& n;
+  const ComparedNode& n;
   MultilinearSizes sizes;
   bool causal;
 
-  explicit Operands(const JudgedNode& node)
+  explicit Operands(const ComparedNode& node)
       : n(node),
         sizes(multilinear_sizes(node.input(In::kA).shape(), node.input(In::kOut).shape())),
         causal(node.attrs<MultilinearAttrs>().causal) {}
@@ -68,7 +68,7 @@ struct Operands {
   }
 };
 
-void forward(const JudgedNode& n, NodeBounds& bounds) {
+void forward(const ComparedNode& n, NodeBounds& bounds) {
   const Operands o(n);
   o.each_query([&](std::int64_t b, std::int64_t i) {
     Sums y(std::size_t(o.sizes.features));
@@ -140,7 +140,7 @@ struct GradientSums {
   }
 };
 
-void backward(const JudgedNode& n, NodeBounds& bounds) {
+void backward(const ComparedNode& n, NodeBounds& bounds) {
   const Operands o(n);
   GradientSums sums(o);
   o.each_query([&](std::int64_t b, std::int64_t i) { sums.take_query(b, i, bounds); });

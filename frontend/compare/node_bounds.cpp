@@ -31,7 +31,7 @@ BoundRules& bound_rules() {
 
 // The bounds of output 0 where it is rounded to bf16 as it is stored. What more is known of a sum
 // says nothing of the rounded one.
-void add_narrowing(const JudgedNode& node, NodeBounds& bounds) {
+void add_narrowing(const ComparedNode& node, NodeBounds& bounds) {
   for (std::size_t e = 0; e < node.out(0).size(); ++e) {
     double& bound = bounds[0].as<double>()[e];
     bound = apart_in_bf16(node.out(0)[e], bound);
@@ -42,7 +42,7 @@ void add_narrowing(const JudgedNode& node, NodeBounds& bounds) {
 
 }  // namespace
 
-NodeBounds node_bounds(const JudgedNode& node) {
+NodeBounds node_bounds(const ComparedNode& node) {
   const std::string_view op = node.node().op->name;
   const auto rule = bound_rules().find(op);
   check(rule != bound_rules().end(), ErrorKind::kInternal, "{}: no rule says what rounding may add",
@@ -51,9 +51,9 @@ NodeBounds node_bounds(const JudgedNode& node) {
   for (const Tensor& output : node.outputs) {
     bounds.largest.emplace_back(DType::kF64, output.shape());
   }
-  const BoundRule general = node.is_foreign() ? general_norm_rule(node.node()) : nullptr;
+  const BoundRule general = node.is_external() ? general_norm_rule(node.node()) : nullptr;
   (general ? general : rule->second)(node, bounds);
-  if (node.node().is_narrowed) add_narrowing(node, bounds);
+  if (node.node().is_bf16) add_narrowing(node, bounds);
   return bounds;
 }
 
@@ -70,19 +70,17 @@ bool takes_input_error(const Node& node, int input) {
   }
   if (node.op == &kAttentionBackward) return input == AttentionInput::kLse;
   if (node.op == &kRelativeAttentionBackward) return input == RelativeAttentionInput::kLse;
-  if (general_norm_rule(node) == nullptr || !node.op->name.ends_with("_backward")) {
-    return false;
-  }
-  const NormPlaces& places = norm_places(forward_name(node.op->name));
+  if (general_norm_rule(node) == nullptr || node.op->forward == nullptr) return false;
+  const NormPlaces places(*node.op);
   return input == places.d_mean || input == places.d_rstd;
 }
 
 bool has_general_rule(const Node& node) {
   // Ops of keel's own making, and norms with a state or a factor of their own.
-  static const std::set<std::string_view> kept{"order_error",
-                                               "order_error_backward",
-                                               "soft_window",
-                                               "soft_window_backward",
+  static const std::set<std::string_view> kept{"order_violation",
+                                               "order_violation_backward",
+                                               "attention_window",
+                                               "attention_window_backward",
                                                "filter_bank",
                                                "filter_bank_backward",
                                                "norm_noise",
@@ -97,7 +95,7 @@ bool has_general_rule(const Node& node) {
                                                "power_norm_backward",
                                                "weight_norm",
                                                "weight_norm_backward",
-                                               "graves_step",
+                                               "rmsprop_step",
                                                "mixture_density",
                                                "random_normal",
                                                "mixture_density_backward",

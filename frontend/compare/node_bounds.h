@@ -11,18 +11,18 @@
 
 namespace keel::compare {
 
-// The kernels that are judged. keel's own promise more than float32 arithmetic requires: sums in
+// The kernels that are compared. keel's own promise more than float32 arithmetic requires: sums in
 // double, norms within 16 and 64 units. Any other kernel only has to stay within the effects of
 // rounding, for any order of its sums and any way to form its statistics.
 enum class Kernels { kKeel, kAny };
 
-// A node as the judge has run it.
-struct JudgedNode {
-  Backend& judge;
+// A node as the reference has run it.
+struct ComparedNode {
+  Backend& reference;
   const Graph& graph;
   int index = 0;
-  std::span<const Tensor* const> inputs;  // of the judge, in float64; null: absent
-  std::span<const Tensor> outputs;  // before output 0 is rounded, where Node::is_narrowed
+  std::span<const Tensor* const> inputs;  // of the reference, in float64; null: absent
+  std::span<const Tensor> outputs;        // before output 0 is rounded, where Node::is_bf16
   Kernels kernels = Kernels::kKeel;
   // How far each element of an input may be from the value that the program had there, in float64;
   // null or missing: the input is exactly the program's.
@@ -35,7 +35,7 @@ struct JudgedNode {
   const Tensor& input(int i) const { return *inputs[std::size_t(i)]; }
   std::span<const double> in(int i) const { return input(i).as<double>(); }
   std::span<const double> out(int i) const { return outputs[std::size_t(i)].as<double>(); }
-  bool is_foreign() const { return kernels == Kernels::kAny; }
+  bool is_external() const { return kernels == Kernels::kAny; }
   // The error of element e of input i.
   double input_error(int i, std::size_t e) const {
     const bool is_exact = i >= int(input_errors.size()) || input_errors[std::size_t(i)] == nullptr;
@@ -53,7 +53,7 @@ struct JudgedNode {
 // Errors that rounding may add to each element of a node's outputs: for each output, float64
 // tensors of its shape.
 struct NodeBounds {
-  // No rounding explains a larger error. Infinite or NaN: the element cannot be judged.
+  // No rounding explains a larger error. Infinite or NaN: the element cannot be compared.
   std::vector<Tensor> largest;
   // For a sum: rounding errors of independent signs do not explain a larger error; repeated terms
   // and odd orders of summation may. Empty: no limit stricter than `largest` is known.
@@ -65,9 +65,10 @@ struct NodeBounds {
   const Tensor& operator[](std::size_t output) const { return largest[output]; }
 };
 
-// The largest distance, for the same inputs, of each element of a float32 kernel from the judge's.
-// Integers have to agree: their bounds are 0. Throws Error{kInternal} for an op without a rule.
-NodeBounds node_bounds(const JudgedNode& node);
+// The largest distance, for the same inputs, of each element of a float32 kernel from the
+// reference's. Integers have to agree: their bounds are 0. Throws Error{kInternal} for an op
+// without a rule.
+NodeBounds node_bounds(const ComparedNode& node);
 
 // Whether the node's rule can take rounding errors of this input (`input_errors`) into account: it
 // can for statistics that a norm's backward reads, and for the logarithms of sums of losses and
@@ -78,7 +79,7 @@ bool takes_input_error(const Node& node, int input);
 bool has_general_rule(const Node& node);
 
 // Fills in the bounds; their `largest` are 0 before.
-using BoundRule = void (*)(const JudgedNode&, NodeBounds&);
+using BoundRule = void (*)(const ComparedNode&, NodeBounds&);
 using BoundRules = std::map<std::string_view, BoundRule>;
 
 // Adds the rule of an op from outside (src/ops/op_table.h), before any comparison.

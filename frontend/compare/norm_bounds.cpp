@@ -24,7 +24,7 @@ double larger(double a, double b) { return std::max(std::abs(a), std::abs(b)); }
 struct Affine {
   std::span<const double> factor = {}, moved = {};  // one a group; empty: 1 and 0
 };
-void bound_y(const JudgedNode& n, const NormView& view, const Affine& affine, Bounds& bounds) {
+void bound_y(const ComparedNode& n, const NormView& view, const Affine& affine, Bounds& bounds) {
   const int bias = view.places().bias;
   for (std::size_t e = 0; e < view.size(); ++e) {
     const std::size_t k = view.group(e);
@@ -39,7 +39,7 @@ void bound_y(const JudgedNode& n, const NormView& view, const Affine& affine, Bo
 
 // A statistic that is a sum of squares, or what is made of one, on its own size: twice the bound of
 // rstd, which takes the root. Where it follows a state of the same shape, that counts, too.
-void bound_statistic(const JudgedNode& n, int output, int state, Bounds& bounds) {
+void bound_statistic(const ComparedNode& n, int output, int state, Bounds& bounds) {
   const bool follows = state >= 0 && n.has(state);
   for (std::size_t i = 0; i < n.out(output).size(); ++i) {
     const double former = follows ? n.in(state)[i] : 0;
@@ -49,7 +49,8 @@ void bound_statistic(const JudgedNode& n, int output, int state, Bounds& bounds)
 }
 
 // A mean, on its size and the deviation; where it follows a state, that counts, too.
-void bound_mean(const JudgedNode& n, const NormView& view, int output, int state, Bounds& bounds) {
+void bound_mean(const ComparedNode& n, const NormView& view, int output, int state,
+                Bounds& bounds) {
   for (std::size_t i = 0; i < n.out(output).size(); ++i) {
     const double former = state >= 0 && n.has(state) ? n.in(state)[i] : 0;
     const double size =
@@ -58,7 +59,7 @@ void bound_mean(const JudgedNode& n, const NormView& view, int output, int state
   }
 }
 
-void bound_statistics(const JudgedNode& n, const NormView& view, Bounds& bounds) {
+void bound_statistics(const ComparedNode& n, const NormView& view, Bounds& bounds) {
   for (int output = 1; output < int(n.outputs.size()); ++output) {
     if (n.outputs[std::size_t(output)].dtype() != DType::kF64) continue;
     if (output == view.places().mean) {
@@ -69,13 +70,13 @@ void bound_statistics(const JudgedNode& n, const NormView& view, Bounds& bounds)
   }
 }
 
-void norm(const JudgedNode& n, Bounds& bounds) {
+void norm(const ComparedNode& n, Bounds& bounds) {
   const NormView view(n, false);
   bound_y(n, view, {}, bounds);
   bound_statistics(n, view, bounds);
 }
 
-void batch_norm(const JudgedNode& n, Bounds& bounds) {
+void batch_norm(const ComparedNode& n, Bounds& bounds) {
   norm(n, bounds);
   const NormView view(n, false);
   bound_mean(n, view, BatchNormOutput::kNextRunningMean, BatchNormInput::kRunningMean, bounds);
@@ -83,7 +84,7 @@ void batch_norm(const JudgedNode& n, Bounds& bounds) {
 }
 
 // d = (mean - running_mean) / running_std has the errors of its means, and y has those of d.
-void batch_renorm(const JudgedNode& n, Bounds& bounds) {
+void batch_renorm(const ComparedNode& n, Bounds& bounds) {
   using In = BatchRenormInput;
   using Out = BatchRenormOutput;
   const NormView view(n, false);
@@ -102,14 +103,14 @@ void batch_renorm(const JudgedNode& n, Bounds& bounds) {
   bound_statistic(n, Out::kNextRunningStd, In::kRunningStd, bounds);
 }
 
-void mabn(const JudgedNode& n, Bounds& bounds) {
+void mabn(const ComparedNode& n, Bounds& bounds) {
   const NormView view(n, false);
   bound_y(n, view, {n.out(MabnOutput::kR), {}}, bounds);
   bound_statistics(n, view, bounds);
 }
 
 // w = g v / |v| and 1 / |v|: a sum of squares of one sign, on their own sizes.
-void weight_norm(const JudgedNode& n, Bounds& bounds) {
+void weight_norm(const ComparedNode& n, Bounds& bounds) {
   for (int output : {0, 1}) {
     for (std::size_t i = 0; i < n.out(output).size(); ++i) {
       bounds[std::size_t(output)].as<double>()[i] = kForward * std::abs(n.out(output)[i]) + kTiny;

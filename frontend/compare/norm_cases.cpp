@@ -29,7 +29,7 @@ std::int64_t span_length(const NormCase& c) {
   return c.layout == NormLayout::kThumbnails ? greatest_divisor(c.n, 64) : c.n / least_divisor(c.n);
 }
 
-// Element e of a stream of standard normal numbers; drawn once and used again after 2^18.
+// Element e of a stream of standard normal numbers; sampled once and used again after 2^18.
 double normal(std::uint32_t stream, std::size_t e) {
   static const Tensor pool = random_normal(Shape{(1 << 18) - 5}, 7);
   return pool.as<double>()[(e + 7919 * stream) % pool.as<double>().size()];

@@ -3,16 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
-
-#include "src/ops/norm/batch_renorm.h"
-#include "src/ops/norm/group_scaling.h"
-#include "src/ops/norm/mabn.h"
-#include "src/ops/norm/pn_v.h"
-#include "src/ops/norm/power_norm.h"
-#include "src/ops/norm/rms_norm.h"
-#include "src/ops/norm/scale_norm.h"
 
 namespace keel::compare {
 namespace {
@@ -125,30 +116,18 @@ class Judge {
 }  // namespace
 
 NormTerms norm_terms(const OpInfo& forward) {
-  const auto uncentred = [](int rstd) {
-    return NormTerms{.mean = std::nullopt, .rstd = rstd, .factor = rstd};
+  check(forward.norm.has_value(), ErrorKind::kUsage, "{} is no norm of x", forward.name);
+  const auto place = [&](std::string_view name) {
+    const int found = output_place(forward, name);
+    return found < 0 ? std::nullopt : std::optional(found);
   };
-  static const std::map<std::string_view, NormTerms> terms{
-      {"layer_norm", {}},
-      {"detach_norm", {}},
-      {"ada_norm", {}},
-      {"group_norm", {}},
-      {"instance_norm", {}},
-      {"batch_norm", {}},
-      {"batch_renorm", {.r = BatchRenormOutput::kR}},
-      {"rms_norm", uncentred(RmsNormOutput::kRrms)},
-      {"scale_norm", uncentred(ScaleNormOutput::kRnorm)},
-      {"group_scaling", uncentred(GroupScalingOutput::kRrms)},
-      {"pn_v", uncentred(PnVOutput::kRpsi)},
-      {"mabn", uncentred(MabnOutput::kRstd)},
-      {"power_norm",
-       {.mean = std::nullopt,
-        .rstd = PowerNormOutput::kRpsi,
-        .factor = PowerNormOutput::kRdx,
-        .slope_state = 1}}};
-  const auto found = terms.find(forward.name);
-  check(found != terms.end(), ErrorKind::kUsage, "{} is no norm of x", forward.name);
-  return found->second;
+  const auto rstd = place("rstd");
+  check(rstd.has_value(), ErrorKind::kUsage, "{} has no output rstd", forward.name);
+  NormTerms terms{.mean = place("mean"), .rstd = *rstd};
+  terms.factor = place("rdx").value_or(terms.rstd);
+  if (terms.mean) terms.r = place("r");  // without that of mabn the scale is stricter
+  if (input_place(forward, "nu") >= 0) terms.slope_state = 1;
+  return terms;
 }
 
 NormErrors norm_errors(const NormCase& c, const NormData& data, const NormResult& got,

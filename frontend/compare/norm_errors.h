@@ -16,7 +16,7 @@ struct NormTerms {
   int rstd = CentredOutput::kRstd, factor = CentredOutput::kRstd;
   std::optional<int> r = std::nullopt;
   // The number of the state that is the slope. Without one the slope is the mean of g * xhat. In
-  // scale_norm it is a sum, but it is judged as if it were the mean; this makes the term smaller,
+  // scale_norm it is a sum, but it is compared as if it were the mean; this makes the term smaller,
   // and so the scale of its errors stricter.
   std::optional<std::size_t> slope_state = std::nullopt;
 };

@@ -18,7 +18,7 @@ using Bounds = NodeBounds;
 
 constexpr double kBackward = kBackwardBound * 2 * kEps;
 
-// Of one group: what its dx is made of.
+// The terms that make up the dx of one group.
 struct GroupTerms {
   double largest_g = 0, largest_xhat = 0, products = 0;  // products: the sum of |g xhat|
   double sum_g = 0, kept = 0;                            // sum_g: of |g|
@@ -27,14 +27,14 @@ struct GroupTerms {
   double mean_g() const { return sum_g / std::max(kept, 1.0); }
 };
 
-// What the sums of the parameters' gradients are made of, one a feature.
+// The terms of the sums that give the parameters' gradients, one per feature.
 struct ParameterTerms {
   std::vector<double> gain, bias;
 };
 
 class NormGradient {
  public:
-  NormGradient(const JudgedNode& n, Bounds& bounds)
+  NormGradient(const ComparedNode& n, Bounds& bounds)
       : n_(n), bounds_(bounds), view_(n, true), terms_(view_.groups()) {
     for (std::size_t e = 0; e < view_.size(); ++e) take(e);
   }
@@ -101,7 +101,7 @@ class NormGradient {
     return factor(k) * std::max(terms_[k].largest_g, terms_[k].largest_xhat * slope(k));
   }
 
-  // dx = rrms (dz - z mean(dz z)) of what dx is without a scaling, dz.
+  // dx = row_rstd (dz - z mean(dz z)) of what dx is without a scaling, dz.
   void bound_scaled_dx() {
     const std::size_t width = view_.scaling_width();
     for (std::size_t first = 0; first < view_.size(); first += width) {
@@ -132,26 +132,26 @@ class NormGradient {
     for (double& b : bound) b += kTiny;
   }
 
-  const JudgedNode& n_;
+  const ComparedNode& n_;
   Bounds& bounds_;
   NormView view_;
   std::vector<GroupTerms> terms_;
 };
 
-void gradient(const JudgedNode& n, Bounds& bounds) {
+void gradient(const ComparedNode& n, Bounds& bounds) {
   NormGradient norm(n, bounds);
   norm.bound_dx();
   norm.bound_parameters();
 }
 
-void batch_renorm_backward(const JudgedNode& n, Bounds& bounds) {
+void batch_renorm_backward(const ComparedNode& n, Bounds& bounds) {
   NormGradient norm(n, bounds);
   norm.bound_dx();
   norm.bound_parameters(n.in(BatchRenormBackwardInput::kD));
 }
 
 // gz' has the mean of g z in one row; the others are copies.
-void mabn_backward(const JudgedNode& n, Bounds& bounds) {
+void mabn_backward(const ComparedNode& n, Bounds& bounds) {
   NormGradient norm(n, bounds);
   norm.bound_dx();
   norm.bound_parameters();
@@ -163,7 +163,7 @@ void mabn_backward(const JudgedNode& n, Bounds& bounds) {
 }
 
 // nu' = nu (1 - (1 - alpha_b) Gamma) + (1 - alpha_b) Lambda
-void power_norm_backward(const JudgedNode& n, Bounds& bounds) {
+void power_norm_backward(const ComparedNode& n, Bounds& bounds) {
   using In = PowerNormBackwardInput;
   NormGradient norm(n, bounds);
   norm.bound_dx();
@@ -179,18 +179,18 @@ void power_norm_backward(const JudgedNode& n, Bounds& bounds) {
 }
 
 // dg = sum of dw u;  dv = g / n (dw - u dg)
-void weight_norm_backward(const JudgedNode& n, Bounds& bounds) {
+void weight_norm_backward(const ComparedNode& n, Bounds& bounds) {
   using In = WeightNormBackwardInput;
   const ColumnSizes sizes = weight_sizes(n.input(In::kV).shape(), n.attrs<WeightNormAttrs>());
   const auto v = n.in(In::kV), dw = n.in(In::kDw);
   const auto unit = [&](std::size_t e) {
     return e / std::size_t(sizes.inner) % std::size_t(sizes.channels);
   };
-  const auto u = [&](std::size_t e) { return std::abs(v[e] * n.in(In::kRnorm)[unit(e)]); };
+  const auto u = [&](std::size_t e) { return std::abs(v[e] * n.in(In::kRstd)[unit(e)]); };
   const auto of_dg = bounds[WeightNormGradient::kDg].as<double>();
   for (std::size_t e = 0; e < v.size(); ++e) of_dg[unit(e)] += std::abs(dw[e]) * u(e);
   for (std::size_t e = 0; e < v.size(); ++e) {
-    const double factor = std::abs(n.in(In::kG)[unit(e)] * n.in(In::kRnorm)[unit(e)]);
+    const double factor = std::abs(n.in(In::kG)[unit(e)] * n.in(In::kRstd)[unit(e)]);
     bounds[WeightNormGradient::kDv].as<double>()[e] =
         kBackward * factor * (std::abs(dw[e]) + u(e) * of_dg[unit(e)]) + kTiny;
   }

@@ -1,5 +1,5 @@
 // Every norm, alone in a small graph.
-#include "frontend/compare/draft.h"
+#include "frontend/compare/case_builder.h"
 
 namespace keel::compare {
 namespace {
@@ -8,7 +8,7 @@ const std::string kLayerName = "norm";
 
 // Numbers in place of the zeros and ones that parameters and states start with, which would hide
 // errors; a variance stays positive. Counters stay.
-Feeds drawn_leaves(const Graph& graph) {
+Feeds sampled_leaves(const Graph& graph) {
   Feeds values;
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
@@ -33,7 +33,7 @@ struct NormInputCase {
   std::string name;
   Shape x;
   bool masked = false;
-  Drawn drawn = Drawn::kNormal;
+  Sampled sampled = Sampled::kNormal;
 };
 
 // Sizes are cut by backends/onednn/{row,column}_blocks.cpp and its group_norm_plan.h: many rows and
@@ -49,23 +49,23 @@ std::vector<NormInputCase> norm_cases_of(CaseSize size) {
           {"many images", {67, 12, 9, 11}},
           {"wide images", {6, 44, 7, 9}},
           {"many padded tokens", {7, 599, 20}, true},
-          {"hard rows", {5, 9, 44}, false, Drawn::kHostileRows},
-          {"hard features", {7, 11, 44}, false, Drawn::kHostileColumns}};
+          {"hard rows", {5, 9, 44}, false, Sampled::kHostileRows},
+          {"hard features", {7, 11, 44}, false, Sampled::kHostileColumns}};
 }
 
 std::unique_ptr<GraphSubject> norm_subject(const nn::Norm& norm, const NormInputCase& c,
                                            const LayerForm& form) {
-  Draft draft;
-  Graph& g = draft.graph;
+  CaseBuilder builder;
+  Graph& g = builder.graph;
   nn::Net net{.graph = g};
-  net.tick = draft.step();
+  net.step = builder.step();
   net.first_row = g.constant(Tensor(DType::kI32, {}));
-  const Value x = draft.floats(c.drawn, c.x);
+  const Value x = builder.floats(c.sampled, c.x);
   const Shape rows(c.x.sizes().first(std::size_t(c.x.rank() - 1)));
-  const Value y = norm.alone(net, kLayerName, x, c.masked ? draft.mask(rows) : Value{});
-  net.update(draft.differentiate({y}, g.leaves(NodeKind::kParameter)));
-  Feeds leaves = drawn_leaves(g);
-  return draft.finish({"norm " + norm.name(), c.name}, form, std::move(leaves));
+  const Value y = norm.alone(net, kLayerName, x, c.masked ? builder.mask(rows) : Value{});
+  net.update(builder.differentiate({y}, g.leaves(NodeKind::kParameter)));
+  Feeds leaves = sampled_leaves(g);
+  return builder.finish({"norm " + norm.name(), c.name}, form, std::move(leaves));
 }
 
 }  // namespace

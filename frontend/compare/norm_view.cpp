@@ -16,37 +16,48 @@
 namespace keel::compare {
 namespace {
 
-constexpr std::string_view kBackwardSuffix = "_backward";
-
 // Over how many of the last axes of x a norm of rows goes.
-std::int64_t row_axes(const JudgedNode& n, std::string_view name) {
-  const Attrs& attrs = n.node().attrs;
-  const bool back = n.node().op->name.ends_with(kBackwardSuffix);
-  if (name == "layer_norm") {
-    return back ? attrs.as<LayerNormBackwardAttrs>().axes : attrs.as<LayerNormAttrs>().axes;
-  }
-  if (name == "rms_norm") {
-    return back ? attrs.as<RmsNormBackwardAttrs>().axes : attrs.as<RmsNormAttrs>().axes;
-  }
-  if (name == "detach_norm") return attrs.as<DetachNormAttrs>().axes;
-  if (name == "ada_norm") return attrs.as<AdaNormAttrs>().axes;
+std::int64_t row_axes(const Node& node) {
+  const Attrs& attrs = node.attrs;
+  if (node.op == &kLayerNorm) return attrs.as<LayerNormAttrs>().axes;
+  if (node.op == &kLayerNormBackward) return attrs.as<LayerNormBackwardAttrs>().axes;
+  if (node.op == &kRmsNorm) return attrs.as<RmsNormAttrs>().axes;
+  if (node.op == &kRmsNormBackward) return attrs.as<RmsNormBackwardAttrs>().axes;
+  const OpInfo* forward = forward_norm(*node.op);
+  if (forward == &kDetachNorm) return attrs.as<DetachNormAttrs>().axes;
+  if (forward == &kAdaNorm) return attrs.as<AdaNormAttrs>().axes;
   return attrs.as<ScaleNormAttrs>().axes;
 }
 
-std::int64_t part_count(const JudgedNode& n) {
-  const Attrs& attrs = n.node().attrs;
-  return n.node().op->name.ends_with(kBackwardSuffix) ? attrs.as<GroupNormBackwardAttrs>().groups
-                                                      : attrs.as<GroupNormAttrs>().groups;
+std::int64_t part_count(const Node& node) {
+  return node.op == &kGroupNorm ? node.attrs.as<GroupNormAttrs>().groups
+                                : node.attrs.as<GroupNormBackwardAttrs>().groups;
 }
 
 }  // namespace
 
-std::string_view forward_name(std::string_view op) {
-  return op.ends_with(kBackwardSuffix) ? op.substr(0, op.size() - kBackwardSuffix.size()) : op;
+NormPlaces::NormPlaces(const OpInfo& op) {
+  const OpInfo* forward = forward_norm(op);
+  check(forward != nullptr, ErrorKind::kInternal, "{} is no norm of x", op.name);
+  groups = forward->norm->groups;
+  gain = input_place(*forward, "gain");
+  bias = input_place(*forward, "bias");
+  mask = input_place(*forward, "mask");
+  mean = output_place(*forward, "mean");
+  rstd = output_place(*forward, "rstd");
+  if (forward == &op) return;
+  dy = input_place(op, "dy");
+  d_gain = input_place(op, "gain");
+  d_mean = input_place(op, "mean");
+  d_rstd = input_place(op, "rstd");
+  d_mask = input_place(op, "mask");
+  factor = input_place(op, "rdx");
+  r = input_place(op, "r");
+  slope = input_place(op, "nu");
 }
 
-NormView::NormView(const JudgedNode& node, bool is_backward)
-    : node_(node), places_(norm_places(forward_name(node.node().op->name))) {
+NormView::NormView(const ComparedNode& node, bool is_backward)
+    : node_(node), places_(*node.node().op) {
   // The last norm to be asked for x may have none: then dy has its shape.
   x_shape_ = node.has(0) ? node.input(0).shape() : node.input(places_.dy).shape();
   if (node.has(0)) x_ = node.in(0);
@@ -66,15 +77,14 @@ NormView::NormView(const JudgedNode& node, bool is_backward)
 }
 
 void NormView::set_sizes() {
-  const std::string_view name = forward_name(node_.node().op->name);
   switch (places_.groups) {
     case NormGroups::kRows:
-      features_ = name == "group_scaling"
+      features_ = forward_norm(*node_.node().op) == &kGroupScaling
                       ? size() / std::max<std::size_t>(group_count_, 1)
-                      : std::size_t(row_sizes(x_shape_, row_axes(node_, name)).width);
+                      : std::size_t(row_sizes(x_shape_, row_axes(node_.node())).width);
       return;
     case NormGroups::kParts:
-      parts_ = std::size_t(part_count(node_));
+      parts_ = std::size_t(part_count(node_.node()));
       [[fallthrough]];
     case NormGroups::kColumns:
       features_ = std::size_t(column_sizes(x_shape_).channels);
@@ -88,12 +98,12 @@ void NormView::set_sizes() {
 }
 
 void NormView::set_scaling(bool is_backward) {
-  if (forward_name(node_.node().op->name) != "power_norm") return;
+  if (forward_norm(*node_.node().op) != &kPowerNorm) return;
   const PowerNormAttrs attrs =
       is_backward ? node_.attrs<PowerNormBackwardAttrs>() : node_.attrs<PowerNormAttrs>();
   if (!attrs.is_scaled()) return;
-  scaling_ =
-      is_backward ? node_.in(PowerNormBackwardInput::kRrms) : node_.out(PowerNormOutput::kRrms);
+  scaling_ = is_backward ? node_.in(PowerNormBackwardInput::kRowRstd)
+                         : node_.out(PowerNormOutput::kRowRstd);
   scaling_width_ = features_ / std::size_t(attrs.groups);
 }
 
@@ -125,7 +135,7 @@ bool NormView::is_kept(std::size_t e) const {
 }
 
 double NormView::phi(std::size_t e) const {
-  if (forward_name(node_.node().op->name) != "ada_norm") return 1;
+  if (forward_norm(*node_.node().op) != &kAdaNorm) return 1;
   const auto& attrs = node_.attrs<AdaNormAttrs>();
   return std::abs(attrs.C) * (1 + 2 * std::abs(attrs.k * xhat(e)));
 }

@@ -8,17 +8,12 @@
 
 namespace keel::compare {
 
-// The elements that share one mean and deviation.
-enum class NormGroups {
-  kRows,       // the last axes of x
-  kParts,      // some channels of an image or of a token
-  kSequences,  // a feature over the steps of a sample: x (samples, steps, channels)
-  kColumns,    // a feature over the batch
-};
-
-// Places of a norm's inputs and outputs; the second half are those of its backward. A place below 0
-// says that the norm has no such term.
+// Places of a norm's inputs and outputs, by their names; the second half are those of its backward,
+// if that is the op. A place below 0 says that there is no such term.
 struct NormPlaces {
+  // `op` is a norm of x or its backward. Throws Error{kInternal} for any other.
+  explicit NormPlaces(const OpInfo& op);
+
   NormGroups groups = NormGroups::kRows;
   int gain = -1, bias = -1, mean = -1, rstd = -1;  // the forward's two inputs, two outputs
   int mask = -1;                                   // of the forward
@@ -28,14 +23,11 @@ struct NormPlaces {
   int r = -1;       // a second factor of dx
   int slope = -1;   // a state that multiplies xhat
 };
-const NormPlaces& norm_places(std::string_view forward_op);
-// The name of the forward op of a norm or of its backward.
-std::string_view forward_name(std::string_view op);
 
 // A node of a norm, forward or backward.
 class NormView {
  public:
-  NormView(const JudgedNode& node, bool is_backward);
+  NormView(const ComparedNode& node, bool is_backward);
 
   const NormPlaces& places() const { return places_; }
   std::size_t size() const {
@@ -67,8 +59,8 @@ class NormView {
   void set_sizes();
   void set_scaling(bool is_backward);
 
-  const JudgedNode& node_;
-  const NormPlaces& places_;
+  const ComparedNode& node_;
+  const NormPlaces places_;
   Shape x_shape_;
   std::span<const double> x_, mean_, rstd_, gain_, scaling_;
   std::size_t features_ = 1, inner_ = 1, parts_ = 1, block_ = 1, group_count_ = 0;

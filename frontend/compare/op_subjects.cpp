@@ -1,7 +1,7 @@
 // Every op, alone in a small graph.
 #include <algorithm>
 
-#include "frontend/compare/op_drafts.h"
+#include "frontend/compare/op_cases.h"
 #include "src/core/nearest.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/op_table.h"
@@ -12,36 +12,36 @@ namespace {
 // The operands of an element-wise op: positive, or of any size and sign that the op is defined for.
 class Operands {
  public:
-  Operands(Draft& d, EwCode code, bool is_large) : d_(d), code_(code), is_large_(is_large) {}
+  Operands(CaseBuilder& d, EwCode code, bool is_large) : d_(d), code_(code), is_large_(is_large) {}
 
   Shape shape() const { return is_large_ ? Shape{4133, 19} : Shape{9, 33}; }
   // Operand 1 is stretched along the rows.
-  Value drawn(int i) const {
+  Value sampled(int i) const {
     if (i == 0 && code_ == EwCode::kSelect) return d_.mask(shape());
     const Shape of = i == 1 ? Shape{shape().back()} : shape();
     return is_large_ ? d_.floats(kind(i), of) : d_.positive(of);
   }
 
  private:
-  Drawn kind(int i) const {
+  Sampled kind(int i) const {
     using enum EwCode;
     const bool is_divisor = code_ == kDiv && i == 1;
-    if (is_divisor || code_ == kSqrt || code_ == kLog) return Drawn::kMagnitudes;
-    return code_ == kExp ? Drawn::kNormal : Drawn::kMixed;
+    if (is_divisor || code_ == kSqrt || code_ == kLog) return Sampled::kMagnitudes;
+    return code_ == kExp ? Sampled::kNormal : Sampled::kMixed;
   }
 
-  Draft& d_;
+  CaseBuilder& d_;
   EwCode code_;
   bool is_large_;
 };
 
-void build_elementwise(Draft& d, EwCode code, bool is_large) {
+void build_elementwise(CaseBuilder& d, EwCode code, bool is_large) {
   const Operands all(d, code, is_large);
   if (code == EwCode::kCast) {
     return void(d.differentiate({ops::cast(d.graph, d.mask(all.shape()), DType::kF32)}));
   }
   std::vector<Value> operands;
-  for (int i = 0; i < arity(code); ++i) operands.push_back(all.drawn(i));
+  for (int i = 0; i < arity(code); ++i) operands.push_back(all.sampled(i));
   if (code == EwCode::kScale)
     return void(d.differentiate({ops::scale(d.graph, operands[0], 1.7, -0.3)}));
   const Value y = ops::elementwise(d.graph, code, operands);
@@ -56,20 +56,20 @@ std::string subject_of(std::string_view op) {
   return std::string(op.substr(0, std::min(backward, op.size())));
 }
 
-std::map<std::string_view, BuildOp>& added_drafts() {
-  static std::map<std::string_view, BuildOp> drafts;
-  return drafts;
+std::map<std::string_view, BuildOp>& added_cases() {
+  static std::map<std::string_view, BuildOp> cases;
+  return cases;
 }
 
-// How the op is drawn, or null where it is element-wise.
-BuildOp draft_of(const std::string& op, bool is_large) {
-  const auto& drafts = is_large ? large_op_drafts() : op_drafts();
-  if (const auto found = drafts.find(op); found != drafts.end()) return found->second;
-  if (const auto found = added_drafts().find(op); found != added_drafts().end()) {
+// How the op is built, or null where it is element-wise.
+BuildOp case_of_of(const std::string& op, bool is_large) {
+  const auto& cases = is_large ? large_op_cases() : op_cases();
+  if (const auto found = cases.find(op); found != cases.end()) return found->second;
+  if (const auto found = added_cases().find(op); found != added_cases().end()) {
     return found->second;
   }
   check(elementwise_code(*find_op(op)).has_value(), ErrorKind::kUsage,
-        "op {}: expected a draft that says how its inputs are drawn, got none", op);
+        "op {}: expected an op case that says how its inputs are sampled, got none", op);
   return nullptr;
 }
 
@@ -88,7 +88,7 @@ const nn::NormFacts* norm_of_op(const std::string& op) {
 
 }  // namespace
 
-void add_draft(std::string_view op, BuildOp build) { added_drafts()[op] = build; }
+void add_case(std::string_view op, BuildOp build) { added_cases()[op] = build; }
 
 std::vector<std::string> subject_ops() {
   std::vector<std::string> names;
@@ -110,16 +110,16 @@ Subjects op_subjects(std::string_view op, const LayerForm& form) {
     return norm_subjects(nn::Norm::parse(norm->any_width()), form);
   }
   const bool is_large = form.size == CaseSize::kLarge;
-  LayerForm drafted = form;
-  Draft draft;
-  if (const BuildOp build = draft_of(forward, is_large)) {
-    build(draft);
+  LayerForm case_form = form;
+  CaseBuilder builder;
+  if (const BuildOp build = case_of_of(forward, is_large)) {
+    build(builder);
   } else {
-    build_elementwise(draft, *elementwise_code(*find_op(forward)), is_large);
-    drafted.unfused = true;  // so that no neighbour joins it
+    build_elementwise(builder, *elementwise_code(*find_op(forward)), is_large);
+    case_form.unfused = true;  // so that no neighbour joins it
   }
   Subjects subjects;
-  subjects.push_back(draft.finish({"op " + forward, is_large ? "large" : "small"}, drafted));
+  subjects.push_back(builder.finish({"op " + forward, is_large ? "large" : "small"}, case_form));
   return subjects;
 }
 

@@ -16,7 +16,7 @@ void enter(const OwnOp& op) {
   add_op(*op.info);
   for (const auto& [backend, prepare] : op.kernels) add_kernel(backend, name, prepare);
   if (op.bound != nullptr) add_rule(name, op.bound);
-  if (op.draft != nullptr) add_draft(name, op.draft);
+  if (op.op_case != nullptr) add_case(name, op.op_case);
 }
 
 }  // namespace keel::compare

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "frontend/compare/node_bounds.h"
-#include "frontend/compare/op_drafts.h"
+#include "frontend/compare/op_cases.h"
 
 namespace keel::compare {
 
@@ -16,7 +16,7 @@ struct OwnOp {
   // backend refuses the op by its name.
   std::map<std::string, Prepare> kernels;
   BoundRule bound = nullptr;  // what rounding may add; without it a comparison stops at the op
-  BuildOp draft = nullptr;    // the inputs of `keel compare op`; a norm that has a name needs none
+  BuildOp op_case = nullptr;  // the inputs of `keel compare op`; a norm that has a name needs none
 };
 
 // Adds the op to the table of ops, and what belongs to it where that is looked for. Throws

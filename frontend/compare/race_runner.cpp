@@ -59,7 +59,7 @@ double RaceRunner::run(const SubjectStep& step) {
 TrainingState RaceRunner::state() const {
   TrainingState state{{}, carries_.read()};
   for (const auto& [name, variable] : variables_.all()) {
-    if (!variable.is_derived) state.variables.emplace(name, variables_.read(name, true));
+    if (!variable.is_cached) state.variables.emplace(name, variables_.read(name, true));
   }
   return state;
 }

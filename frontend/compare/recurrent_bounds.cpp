@@ -14,7 +14,7 @@ Err one_minus(const Err& x) { return Err(1) - x; }
 
 // A unit of a cell: where its numbers lie, and whether its row takes the step.
 struct Unit {
-  const JudgedNode& node;
+  const ComparedNode& node;
   Bounds& bounds;
   std::size_t row, i, width;
   bool steps;
@@ -28,7 +28,7 @@ struct Unit {
   // (1 - z) a + z b, which other programs form as a + z (b - a), too.
   Err mix(const Err& z, const Err& a, const Err& b) const {
     const Err sum = one_minus(z) * a + z * b;
-    return node.is_foreign() ? Err(sum.value, sum.error + 3 * kEps * (a.size() + b.size())) : sum;
+    return node.is_external() ? Err(sum.value, sum.error + 3 * kEps * (a.size() + b.size())) : sum;
   }
   void set(int place, const Err& value, std::size_t gates = 1, std::size_t gate = 0) const {
     if (node.outputs[std::size_t(place)].elements() == 0) return;
@@ -43,7 +43,7 @@ struct Unit {
 
 // Calls rule(unit) for every unit of the state at place `state`.
 template <class Rule>
-void each_unit(const JudgedNode& n, Bounds& bounds, int state, int mask, const Rule& rule) {
+void each_unit(const ComparedNode& n, Bounds& bounds, int state, int mask, const Rule& rule) {
   const CellSizes sizes = cell_sizes(n.input(state).shape());
   for (std::int64_t at = 0; at < sizes.elements(); ++at) {
     const std::int64_t row = at / sizes.width;
@@ -53,7 +53,7 @@ void each_unit(const JudgedNode& n, Bounds& bounds, int state, int mask, const R
   }
 }
 
-void lstm_cell(const JudgedNode& n, Bounds& bounds) {
+void lstm_cell(const ComparedNode& n, Bounds& bounds) {
   using In = LstmCellInput;
   using Out = LstmCellOutput;
   each_unit(n, bounds, In::kBefore, In::kMask, [](const Unit& unit) {
@@ -69,7 +69,7 @@ void lstm_cell(const JudgedNode& n, Bounds& bounds) {
   });
 }
 
-void lstm_cell_backward(const JudgedNode& n, Bounds& bounds) {
+void lstm_cell_backward(const ComparedNode& n, Bounds& bounds) {
   using In = LstmCellBackwardInput;
   using Out = LstmCellBackwardOutput;
   each_unit(n, bounds, In::kBefore, In::kMask, [](const Unit& unit) {
@@ -84,7 +84,7 @@ void lstm_cell_backward(const JudgedNode& n, Bounds& bounds) {
   });
 }
 
-void lstm_output(const JudgedNode& n, Bounds& bounds) {
+void lstm_output(const ComparedNode& n, Bounds& bounds) {
   using In = LstmOutputInput;
   each_unit(n, bounds, In::kO, In::kMask, [](const Unit& unit) {
     const Err value = unit.tanh(unit.in(In::kN));
@@ -93,7 +93,7 @@ void lstm_output(const JudgedNode& n, Bounds& bounds) {
   });
 }
 
-void lstm_output_backward(const JudgedNode& n, Bounds& bounds) {
+void lstm_output_backward(const ComparedNode& n, Bounds& bounds) {
   using In = LstmOutputBackwardInput;
   using Out = LstmOutputBackwardOutput;
   each_unit(n, bounds, In::kO, In::kMask, [](const Unit& unit) {
@@ -104,7 +104,7 @@ void lstm_output_backward(const JudgedNode& n, Bounds& bounds) {
   });
 }
 
-void gru_cell(const JudgedNode& n, Bounds& bounds) {
+void gru_cell(const ComparedNode& n, Bounds& bounds) {
   using In = GruCellInput;
   using Out = GruCellOutput;
   each_unit(n, bounds, In::kBefore, In::kMask, [](const Unit& unit) {
@@ -118,7 +118,7 @@ void gru_cell(const JudgedNode& n, Bounds& bounds) {
   });
 }
 
-void gru_cell_backward(const JudgedNode& n, Bounds& bounds) {
+void gru_cell_backward(const ComparedNode& n, Bounds& bounds) {
   using In = GruCellBackwardInput;
   using Out = GruCellBackwardOutput;
   each_unit(n, bounds, In::kBefore, In::kMask, [](const Unit& unit) {

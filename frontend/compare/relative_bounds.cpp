@@ -25,7 +25,7 @@ Err chained(const SumTerms& all, const SumTerms& a, const SumTerms& b) {
 // One head of one row of the batch; queries are taken one after the other.
 class RelativeHeadBounds {
  public:
-  RelativeHeadBounds(const JudgedNode& n, NodeBounds& bounds, std::int64_t row, std::int64_t head)
+  RelativeHeadBounds(const ComparedNode& n, NodeBounds& bounds, std::int64_t row, std::int64_t head)
       : n_(n),
         bounds_(bounds),
         attrs_(n.attrs<RelativeAttentionAttrs>()),
@@ -68,7 +68,7 @@ class RelativeHeadBounds {
   }
 
  private:
-  // What a query's scores come to: the largest, the log of the sum of their exponentials, and the
+  // A summary of a query's scores: the largest, the log of the sum of their exponentials, and the
   // relative error of that sum.
   struct QuerySums {
     double high = 0, lse = 0, relative = 0, of_lse = 0;
@@ -77,7 +77,7 @@ class RelativeHeadBounds {
     std::vector<FeatureSums>&dk, &dv, &dp;
   };
 
-  // Of exp(score - max), relative, at a distance below the maximum, as in attention.
+  // The relative error of exp(score - max) at a distance below the maximum, as in attention.
   double of_exp(std::int64_t j, double distance) const {
     const double tiles = double(sizes_.keys) / kSmallestKeyTile;
     return score(j).error + kEps * (2.4 * distance + 8 + 8 * std::sqrt(tiles));
@@ -139,7 +139,7 @@ class RelativeHeadBounds {
                                  std::abs(scale_) * (sum.error + 4 * kEps * sizes)};
     }
   }
-  // What instructions for bf16 take as 0.
+  // The sum of the values that bf16 instructions treat as 0.
   double flushed(const double* a, const double* b) const {
     double sum = 0;
     for (std::int64_t c = 0; c < sizes_.width; ++c) {
@@ -207,7 +207,7 @@ class RelativeHeadBounds {
     dqp.write(std::abs(scale_), at(Out::kDqp, sizes_.queries, i));
   }
 
-  const JudgedNode& n_;
+  const ComparedNode& n_;
   NodeBounds& bounds_;
   const RelativeAttentionAttrs& attrs_;
   RelativeSizes sizes_;
@@ -217,12 +217,12 @@ class RelativeHeadBounds {
   std::vector<Err> scores_;
 };
 
-RelativeSizes relative_sizes_of(const JudgedNode& n) {
+RelativeSizes relative_sizes_of(const ComparedNode& n) {
   return relative_sizes(n.input(RelativeIn::kQk).shape(), n.input(RelativeIn::kK).shape(),
                         n.input(RelativeIn::kP).shape(), n.attrs<RelativeAttentionAttrs>().heads);
 }
 
-void relative_attention(const JudgedNode& n, NodeBounds& bounds) {
+void relative_attention(const ComparedNode& n, NodeBounds& bounds) {
   const RelativeSizes sizes = relative_sizes_of(n);
   for (std::int64_t row = 0; row < sizes.batch; ++row) {
     for (std::int64_t head = 0; head < sizes.heads; ++head) {
@@ -231,7 +231,7 @@ void relative_attention(const JudgedNode& n, NodeBounds& bounds) {
   }
 }
 
-void relative_attention_backward(const JudgedNode& n, NodeBounds& bounds) {
+void relative_attention_backward(const ComparedNode& n, NodeBounds& bounds) {
   const RelativeSizes sizes = relative_sizes_of(n);
   const double scale = relative_scale(n.attrs<RelativeAttentionAttrs>(), sizes.width);
   const bool is_narrow = n.graph.type(n.node().inputs[RelativeIn::kQk]).dtype == DType::kBF16;

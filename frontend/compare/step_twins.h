@@ -9,7 +9,7 @@
 // rounding of a step counts for less than that, unless a kink (a ReLU, a maximum) lies between two
 // results, which one run may cross and another not. Were the backend's rounding kTwins times the
 // twins', it would be the one of all kTwins + 1 that crosses it in half of these steps at most.
-// A fault shows in all of them. So the count of further steps is held against a binomial
+// A fault shows in all of them. So the count of further steps is checked against a binomial
 // distribution with probability 1/2 (a sign test at 1 %, over as many variables as there are).
 #pragma once
 

@@ -1,9 +1,9 @@
 #include "frontend/compare/step_walk.h"
 
+#include "frontend/compare/backend_trace.h"
+#include "frontend/compare/external_reference.h"
 #include "frontend/compare/fault_planter.h"
-#include "frontend/compare/foreign_judge.h"
-#include "frontend/compare/lane.h"
-#include "frontend/compare/node_judge.h"
+#include "frontend/compare/node_reference.h"
 #include "frontend/compare/walk_plan.h"
 
 namespace keel::compare {
@@ -25,9 +25,9 @@ std::string phase_of(const Node& node) {
 
 Verdict NodeReport::verdict() const {
   if (!refusal.empty()) return Verdict::kRefused;
-  if (!judged) return Verdict::kUnjudged;
+  if (!compared) return Verdict::kUncompared;
   if (!errors.within()) return Verdict::kDiverges;
-  if (errors.unjudged > 0) return Verdict::kUnjudged;
+  if (errors.uncompared > 0) return Verdict::kUncompared;
   if (errors.of_usual > 1 || errors.scale > 1) return Verdict::kSuspect;
   return errors.sensitivity > kSensitivityLimit ? Verdict::kInsensitive : Verdict::kOk;
 }
@@ -40,19 +40,19 @@ void NodeReport::place_worst(std::span<const Tensor> outputs) {
 
 class StepWalk::Impl {
  public:
-  Impl(Backend& judge, std::vector<Backend*> backends, Subject& subject, WalkOptions options)
-      : judge_(judge),
+  Impl(Backend& reference, std::vector<Backend*> backends, Subject& subject, WalkOptions options)
+      : reference_(reference),
         backends_(std::move(backends)),
         subject_(subject),
         options_(std::move(options)),
-        truth_(judge, !is_chained()) {
+        truth_(reference, !is_chained()) {
     std::vector<std::string> names;
     for (Backend* backend : backends_) {
       names.emplace_back(backend->name());
-      if (is_chained()) lanes_.emplace_back(*backend, false);
+      if (is_chained()) traces_.emplace_back(*backend, false);
     }
     planter_.emplace(options_.faults, names);
-    if (options_.foreign) foreign_.emplace(judge_, *options_.foreign);
+    if (options_.external) external_.emplace(reference_, *options_.external);
     check(!is_chained() || (!options_.record && !options_.against), ErrorKind::kUsage,
           "traces are of isolated walks: expected --mode isolated");
     if (options_.record && options_.record->steps() > 0) {
@@ -65,21 +65,21 @@ class StepWalk::Impl {
     SubjectStep step = subject_.at(step_);
     graph_ = step.graph;
     sink_ = &sink;
-    plan_.emplace(*graph_, WalkChoice{options_.only, foreign_.has_value()}, subject_.name());
+    plan_.emplace(*graph_, WalkChoice{options_.only, external_.has_value()}, subject_.name());
     if (options_.against) replay_inputs(*options_.against, step_, step, truth_);
     truth_.begin(*graph_, step, subject_);
-    if (foreign_ && step_ == 0) foreign_->begin(*graph_);
+    if (external_ && step_ == 0) external_->begin(*graph_);
     if (options_.record) record_inputs(*options_.record, step_, step, truth_);
-    for (Lane& lane : lanes_) lane.begin(*graph_, step, subject_);
+    for (BackendTrace& trace : traces_) trace.begin(*graph_, step, subject_);
     const PerNode<int> last = last_readers(*graph_, plan_->needed());
     for (int i = 0; i < graph_->size(); ++i) {
       if (!plan_->needed()[i] || graph_->node(i).kind != NodeKind::kOp) continue;
       take_node(i);
       truth_.release(i, last);
-      for (Lane& lane : lanes_) lane.release(i, last);
+      for (BackendTrace& trace : traces_) trace.release(i, last);
     }
     truth_.end();
-    for (Lane& lane : lanes_) lane.end();
+    for (BackendTrace& trace : traces_) trace.end();
     if (options_.record) options_.record->end(truth_.leaves());
     if (options_.only.empty()) planter_->expect_planted(subject_.name(), step_);
     ++step_;
@@ -90,18 +90,18 @@ class StepWalk::Impl {
 
   void take_node(int i) {
     const Node& node = graph_->node(i);
-    const bool judged = plan_->is_judged(i) && !is_view(node);
+    const bool compared = plan_->is_compared(i) && !is_view(node);
     const std::vector<const Tensor*> inputs = truth_.inputs(node);
-    Judgement truth =
-        judge_node(judge_, *graph_, i, inputs, {.wants_bounds = judged && !is_chained()});
+    NodeResult truth =
+        reference_node(reference_, *graph_, i, inputs, {.wants_bounds = compared && !is_chained()});
     for (std::size_t b = 0; is_chained() && b < backends_.size(); ++b) {
-      take_chained(i, b, truth, judged);
+      take_chained(i, b, truth, compared);
     }
-    if (judged && !is_chained()) take_isolated(i, truth, inputs);
-    if (options_.against) take_recorded(i, truth, inputs, judged);
-    if (foreign_ && step_ == 0) {
-      foreign_->take({*graph_, i, truth_, truth}, plan_->is_judged(i),
-                     report_of(i, options_.foreign->name()), *sink_);
+    if (compared && !is_chained()) take_isolated(i, truth, inputs);
+    if (options_.against) take_recorded(i, truth, inputs, compared);
+    if (external_ && step_ == 0) {
+      external_->take({*graph_, i, truth_, truth}, plan_->is_compared(i),
+                      report_of(i, options_.external->name()), *sink_);
     }
     truth_.set(i, std::move(truth.outputs));
     if (options_.record && !is_view(node)) {
@@ -112,7 +112,7 @@ class StepWalk::Impl {
     }
   }
 
-  void take_isolated(int i, const Judgement& truth, std::span<const Tensor* const> inputs) {
+  void take_isolated(int i, const NodeResult& truth, std::span<const Tensor* const> inputs) {
     std::vector<NodeRun> runs;
     for (std::size_t b = 0; b < backends_.size(); ++b) {
       NodeRun& run = runs.emplace_back(run_node(*backends_[b], *graph_, i, inputs));
@@ -135,31 +135,32 @@ class StepWalk::Impl {
     record_outputs(*options_.record, backends_[b]->name(), graph_->node(i), run.outputs);
   }
 
-  void take_chained(int i, std::size_t b, const Judgement& truth, bool judged) {
-    Lane& lane = lanes_[b];
-    const std::vector<const Tensor*> inputs = lane.inputs(graph_->node(i));
+  void take_chained(int i, std::size_t b, const NodeResult& truth, bool compared) {
+    BackendTrace& trace = traces_[b];
+    const std::vector<const Tensor*> inputs = trace.inputs(graph_->node(i));
     NodeRun run = run_node(*backends_[b], *graph_, i, inputs);
     check(run.refusal.empty(), ErrorKind::kBackendMissing, "backend {} refuses {}: {}",
           backends_[b]->name(), graph_->node(i).name, run.refusal);
     strike(i, b, inputs, run.outputs);
-    if (judged) {
-      const Judgement own = judge_node(judge_, *graph_, i, inputs, {});
+    if (compared) {
+      const NodeResult own = reference_node(reference_, *graph_, i, inputs, {});
       report({i, std::string(backends_[b]->name()), run, inputs}, own, &truth);
     }
     for (const Update& update : plan_->updates_of(i)) {
-      const Tensor& leaf = lane.value(update.leaf);
+      const Tensor& leaf = trace.value(update.leaf);
       const Tensor& next = run.outputs[std::size_t(update.next.port)];
       Tensor result = report_update(update, b, leaf, next);
-      lane.set_next(graph_->node(update.leaf).name, std::move(result));
+      trace.set_next(graph_->node(update.leaf).name, std::move(result));
     }
-    lane.set(i, std::move(run.outputs));
+    trace.set(i, std::move(run.outputs));
   }
 
-  // Judges what the recorded backends gave, then hands on what the recorded judge handed on.
-  void take_recorded(int i, Judgement& truth, std::span<const Tensor* const> inputs, bool judged) {
+  // Compares what the recorded backends gave, then hands on what the recorded reference handed on.
+  void take_recorded(int i, NodeResult& truth, std::span<const Tensor* const> inputs,
+                     bool compared) {
     if (is_view(graph_->node(i))) return;
     for (const std::string& name : options_.against->backends()) {
-      if (!judged) continue;
+      if (!compared) continue;
       const NodeRun run{replay_outputs(*options_.against, name, graph_->node(i)), {}};
       report({i, "recorded " + name, run, inputs}, truth, nullptr);
     }
@@ -179,7 +180,7 @@ class StepWalk::Impl {
                       .place = {},
                       .values = {},
                       .errors = {},
-                      .judged = true,
+                      .compared = true,
                       .reason = {},
                       .standard = "keel's promise",
                       .drift = {}};
@@ -189,7 +190,7 @@ class StepWalk::Impl {
     return report;
   }
 
-  // What a backend gave for a node, and for which inputs.
+  // The result of a backend for a node, and the inputs it was given.
   struct Given {
     int node;
     std::string backend;
@@ -197,7 +198,7 @@ class StepWalk::Impl {
     std::span<const Tensor* const> inputs;
     std::span<const NodeRun> all = {};  // of all backends, in their order
   };
-  // What other backends have where the worst element is.
+  // Adds the values of the other backends at the place of the worst element.
   void add_values(const Given& given, NodeReport& report) const {
     const Element& worst = report.errors.worst;
     const auto port = std::size_t(worst.port);
@@ -207,18 +208,18 @@ class StepWalk::Impl {
       report.values.emplace_back(backends_[b]->name(), given.all[b].outputs[port].at(worst.index));
     }
   }
-  void report(const Given& given, const Judgement& judgement, const Judgement* chain) {
+  void report(const Given& given, const NodeResult& node_result, const NodeResult* chain) {
     const NodeRun& run = given.run;
     NodeReport report = report_of(given.node, given.backend);
     report.refusal = run.refusal;
     if (run.refusal.empty()) {
-      report.errors = measured(run.outputs, judgement.outputs, judgement.bounds);
+      report.errors = measured(run.outputs, node_result.outputs, node_result.bounds);
       if (chain) report.drift = measured(run.outputs, chain->outputs, {});
       report.place_worst(run.outputs);
       add_values(given, report);
     }
     (*sink_)(report,
-             {*graph_, given.inputs, judgement.outputs, run.outputs, judgement.bounds.largest});
+             {*graph_, given.inputs, node_result.outputs, run.outputs, node_result.bounds.largest});
   }
 
   // A copy is exact. Returns what the leaf has after the step.
@@ -227,8 +228,8 @@ class StepWalk::Impl {
     const Node& node = graph_->node(update.leaf);
     std::vector<Tensor> got;
     got.push_back(committed(*backends_[b], leaf, next));
-    planter_->strike_update({node, backends_[b]->name(), step_, {}}, got[0], leaf);
-    if (!plan_->is_judged(update.next.node)) return std::move(got[0]);
+    planter_->count_non_finite({node, backends_[b]->name(), step_, {}}, got[0], leaf);
+    if (!plan_->is_compared(update.next.node)) return std::move(got[0]);
     NodeReport report = report_of(update.next.node, std::string(backends_[b]->name()));
     report.path = node.name;
     report.op = "update";
@@ -250,23 +251,23 @@ class StepWalk::Impl {
     planter_->strike({graph_->node(i), backends_[b]->name(), step_, inputs}, outputs);
   }
 
-  Backend& judge_;
+  Backend& reference_;
   std::vector<Backend*> backends_;
   Subject& subject_;
   WalkOptions options_;
-  Lane truth_;
-  std::vector<Lane> lanes_;
+  BackendTrace truth_;
+  std::vector<BackendTrace> traces_;
   std::int64_t step_ = 0;
   const Graph* graph_ = nullptr;
   const NodeSink* sink_ = nullptr;
   std::optional<WalkPlan> plan_;  // of graph_
-  std::optional<ForeignJudge> foreign_;
+  std::optional<ExternalReference> external_;
   std::optional<FaultPlanter> planter_;
 };
 
-StepWalk::StepWalk(Backend& judge, std::vector<Backend*> backends, Subject& subject,
+StepWalk::StepWalk(Backend& reference, std::vector<Backend*> backends, Subject& subject,
                    WalkOptions options)
-    : impl_(std::make_unique<Impl>(judge, std::move(backends), subject, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(reference, std::move(backends), subject, std::move(options))) {}
 
 StepWalk::~StepWalk() = default;
 

@@ -1,17 +1,17 @@
-// Walks through a step node by node, on a judge and on the backends that are compared with it.
+// Walks through a step node by node, on a reference and on the backends that are compared with it.
 //
-// Isolated: on all backends and on the judge, every node gets the judge's values, rounded to
-// float32, so that errors do not pile up and inputs are exactly the same. Chained: every backend
-// feeds itself. A node is compared with the judge's result for the backend's own inputs, so that
-// only its own roundings count. The distance from the judge's own chain, the drift, is also
-// measured. No value lives longer than until the last node that reads it.
+// Isolated: on all backends and on the reference, every node gets the reference's values, rounded
+// to float32, so that errors do not pile up and inputs are exactly the same. Chained: every backend
+// feeds itself. A node is compared with the reference's result for the backend's own inputs, so
+// that only its own roundings count. The distance from the reference's own chain, the drift, is
+// also measured. No value lives longer than until the last node that reads it.
 #pragma once
 
 #include <functional>
 #include <optional>
 
+#include "frontend/compare/external.h"
 #include "frontend/compare/fault.h"
-#include "frontend/compare/foreign.h"
 #include "frontend/compare/measure.h"
 #include "frontend/compare/subject.h"
 #include "frontend/compare/trace.h"
@@ -27,14 +27,14 @@ constexpr auto choice_words(WalkMode) {
 enum class Verdict {
   kOk,           // rounding explains it, and would not explain a fault of 1 %
   kInsensitive,  // rounding explains it, and might explain a fault of 1 % of the values
-  kSuspect,   // only rounding errors that are not independent explain it, or tiles of a convolution
-  kUnjudged,  // nothing is known of it; NodeReport::reason says why
-  kRefused,   // the backend does not run it; NodeReport::refusal says why
-  kDiverges,  // it is further off than rounding explains
+  kSuspect,  // only rounding errors that are not independent explain it, or tiles of a convolution
+  kUncompared,  // nothing is known of it; NodeReport::reason says why
+  kRefused,     // the backend does not run it; NodeReport::refusal says why
+  kDiverges,    // it is further off than rounding explains
 };
 constexpr auto choice_words(Verdict) {
   return std::to_array<std::string_view>(
-      {"ok", "insensitive", "suspect", "unjudged", "refused", "diverges"});
+      {"ok", "insensitive", "suspect", "uncompared", "refused", "diverges"});
 }
 
 // With this Errors::sensitivity or more a comparison is insensitive.
@@ -52,13 +52,13 @@ struct NodeReport {
   std::string place;    // of the worst element in its tensor: "(3, 0, 7)"
   // The values of every backend at that place, by name; in isolated walks only.
   std::vector<std::pair<std::string, double>> values;
-  Errors errors;                // against the judge's result for the same inputs
-  bool judged = true;           // false: errors are distances without a bound
-  std::string reason;           // why it is not judged, or empty
+  Errors errors;                // against the reference's result for the same inputs
+  bool compared = true;         // false: errors are distances without a bound
+  std::string reason;           // why it is not compared, or empty
   std::string standard;         // the promise that it has to keep: "keel's promise" or "any kernel"
-  std::optional<Errors> drift;  // in a chain: the distance from the judge's chain
+  std::optional<Errors> drift;  // in a chain: the distance from the reference's chain
 
-  bool diverges() const { return refusal.empty() && judged && !errors.within(); }
+  bool diverges() const { return refusal.empty() && compared && !errors.within(); }
   Verdict verdict() const;
   // Sets `place` from the errors' worst element; `outputs` are the node's.
   void place_worst(std::span<const Tensor> outputs);
@@ -79,19 +79,20 @@ struct WalkOptions {
   std::string only;  // a path, or its beginning before a '/'; empty: all
   // For isolated walks only. Records the walk, which begins after the steps that it has already.
   TraceWriter* record = nullptr;
-  // A recorded walk: this walk takes its inputs and leaves, and judges the recorded backends like
+  // A recorded walk: this walk takes its inputs and leaves, and compares the recorded backends like
   // its own.
   TraceReader* against = nullptr;
-  // Arrays that another program gave for the first step. A node is judged if each of its inputs was
-  // given too, or is a leaf, or is a statistic that follows from given arrays. Otherwise its
-  // distance from the judge is measured.
-  ForeignValues* foreign = nullptr;
+  // Arrays that another program gave for the first step. A node is compared if each of its inputs
+  // was given too, or is a leaf, or is a statistic that follows from given arrays. Otherwise its
+  // distance from the reference is measured.
+  ExternalValues* external = nullptr;
 };
 
 class StepWalk {
  public:
   // All have to outlive it. Throws Error{kUsage} for a fault of a backend that does not exist.
-  StepWalk(Backend& judge, std::vector<Backend*> backends, Subject& subject, WalkOptions options);
+  StepWalk(Backend& reference, std::vector<Backend*> backends, Subject& subject,
+           WalkOptions options);
   ~StepWalk();
   StepWalk(const StepWalk&) = delete;
   StepWalk& operator=(const StepWalk&) = delete;

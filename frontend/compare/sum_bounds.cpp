@@ -7,9 +7,9 @@
 #include "frontend/compare/running_error.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/embedding.h"
-#include "src/ops/lookup_sum.h"
+#include "src/ops/embedding_bag.h"
 #include "src/ops/matmul.h"
-#include "src/ops/order_error.h"
+#include "src/ops/order_violation.h"
 #include "src/ops/pool2d.h"
 #include "src/ops/row_gradient.h"
 #include "src/runtime/run_node.h"
@@ -30,23 +30,23 @@ Tensor mapped(const Tensor& x, const F& f) {
 }
 double size_of_number(double v) { return std::abs(v); }
 
-// The outputs of the judge for f of every floating input.
+// The outputs of the reference for f of every floating input.
 template <class F>
-std::vector<Tensor> judged_of(const JudgedNode& n, const F& f) {
+std::vector<Tensor> judged_of(const ComparedNode& n, const F& f) {
   std::vector<Tensor> values;
   std::vector<const Tensor*> inputs;
   values.reserve(n.inputs.size());
   for (const Tensor* x : n.inputs) {
     inputs.push_back(x == nullptr ? nullptr : &values.emplace_back(mapped(*x, f)));
   }
-  return run_node(n.judge, n.graph, n.index, inputs).outputs;
+  return run_node(n.reference, n.graph, n.index, inputs).outputs;
 }
 
 // For the sizes of all floating inputs: of an op that is linear in each of them, with coefficients
 // that are not negative, the sums of the sizes of its terms.
-std::vector<Tensor> condition_sums(const JudgedNode& n) { return judged_of(n, size_of_number); }
+std::vector<Tensor> condition_sums(const ComparedNode& n) { return judged_of(n, size_of_number); }
 
-bool has_subnormals(const JudgedNode& n) {
+bool has_subnormals(const ComparedNode& n) {
   return std::ranges::any_of(n.inputs, [](const Tensor* x) {
     return x != nullptr && x->dtype() == DType::kF64 &&
            std::ranges::any_of(x->as<double>(),
@@ -54,8 +54,8 @@ bool has_subnormals(const JudgedNode& n) {
   });
 }
 
-// What an op that is linear in its inputs may lose when subnormal inputs are taken as 0.
-void add_flushed_inputs(const JudgedNode& n, std::span<const double> sizes, Tensor& bound) {
+// The amount that an op linear in its inputs may lose when subnormal inputs are treated as 0.
+void add_flushed_inputs(const ComparedNode& n, std::span<const double> sizes, Tensor& bound) {
   if (!has_subnormals(n)) return;
   const std::vector<Tensor> kept =
       judged_of(n, [](double v) { return std::abs(v) < kTiny ? 0 : std::abs(v); });
@@ -65,7 +65,7 @@ void add_flushed_inputs(const JudgedNode& n, std::span<const double> sizes, Tens
 }
 
 // How kernels of any program form output 0: count(e) terms for element e, each multiplied by
-// `coefficient` in the sizes that the judge gives, and what comes after the sum.
+// `coefficient` in the sizes that the reference gives, and what comes after the sum.
 template <class Count>
 struct AnySums {
   Count count;
@@ -80,7 +80,7 @@ template <class Count>
 AnySums(Count, double, bool) -> AnySums<Count>;
 
 template <class Count>
-void bound_any_sums(const JudgedNode& n, Bounds& bounds, const AnySums<Count>& sums) {
+void bound_any_sums(const ComparedNode& n, Bounds& bounds, const AnySums<Count>& sums) {
   const std::vector<Tensor> sizes = condition_sums(n);
   const std::vector<Tensor> squares = judged_of(n, [](double v) { return v * v; });
   bounds.usual.emplace_back(DType::kF64, n.outputs[0].shape());
@@ -101,7 +101,7 @@ void bound_any_sums(const JudgedNode& n, Bounds& bounds, const AnySums<Count>& s
 
 // Products of two bf16 numbers are exact in float32, so that sums have the same bounds; but the
 // instructions for them take subnormal factors as 0.
-bool has_narrow_factors(const JudgedNode& n) {
+bool has_narrow_factors(const ComparedNode& n) {
   return n.graph.type(n.node().inputs[0]).dtype == DType::kBF16;
 }
 
@@ -110,8 +110,8 @@ auto always(std::int64_t k) {
 }
 
 // Sums of k terms each, in output 0; the others are exact.
-void bound_sums(const JudgedNode& n, Bounds& bounds, std::int64_t k) {
-  if (n.is_foreign()) return bound_any_sums(n, bounds, AnySums{always(k)});
+void bound_sums(const ComparedNode& n, Bounds& bounds, std::int64_t k) {
+  if (n.is_external()) return bound_any_sums(n, bounds, AnySums{always(k)});
   const std::vector<Tensor> sums = condition_sums(n);
   const double factor = sum_error(k);
   const auto sizes = sums[0].as<double>();
@@ -122,11 +122,11 @@ void bound_sums(const JudgedNode& n, Bounds& bounds, std::int64_t k) {
   if (has_narrow_factors(n)) add_flushed_inputs(n, sizes, bounds[0]);
 }
 
-void matmul(const JudgedNode& n, Bounds& bounds) {
+void matmul(const ComparedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<MatmulAttrs>();
   const MatmulSizes sizes =
       matmul_sizes(n.input(MatmulInput::kA).shape(), n.input(MatmulInput::kB).shape(), attrs);
-  if (!n.is_foreign()) return bound_sums(n, bounds, sizes.k + 1);
+  if (!n.is_external()) return bound_sums(n, bounds, sizes.k + 1);
   bound_any_sums(n, bounds, AnySums{always(sizes.k + 1), 1, attrs.activation != Activation::kNone});
 }
 
@@ -164,7 +164,7 @@ bool may_be_tiled(const Shape& weight, std::int64_t stride) {
 }
 
 // The sizes of the terms of each sum if every element were the largest of its tile.
-Tensor mixed_sizes(const JudgedNode& n, const Tiles& tiles) {
+Tensor mixed_sizes(const ComparedNode& n, const Tiles& tiles) {
   const int height = tiles.channels_last ? 1 : 2;
   std::vector<Tensor> sizes;
   std::vector<const Tensor*> inputs;
@@ -175,7 +175,7 @@ Tensor mixed_sizes(const JudgedNode& n, const Tiles& tiles) {
                      : is_image ? &sizes.emplace_back(dilated(n.input(i), height, height + 1))
                                 : &sizes.emplace_back(mapped(n.input(i), size_of_number)));
   }
-  return std::move(run_node(n.judge, n.graph, n.index, inputs).outputs[0]);
+  return std::move(run_node(n.reference, n.graph, n.index, inputs).outputs[0]);
 }
 
 // A convolution by tiles (Winograd's, or by Fourier transforms) mixes the elements of a tile before
@@ -183,7 +183,7 @@ Tensor mixed_sizes(const JudgedNode& n, const Tiles& tiles) {
 // is within `largest` but beyond `usual`, which stays that of a direct sum. Ten stands for the
 // constants of the transforms. The rule with root mean squares is no bound here: those of the
 // transformed terms are not known (docs/judge.md).
-void allow_tiles(const JudgedNode& n, Bounds& bounds, const Tiles& tiles) {
+void allow_tiles(const ComparedNode& n, Bounds& bounds, const Tiles& tiles) {
   constexpr double kTileFactor = 10;
   const Tensor mixed = mixed_sizes(n, tiles);
   const auto bound = bounds[0].as<double>();
@@ -195,38 +195,37 @@ void allow_tiles(const JudgedNode& n, Bounds& bounds, const Tiles& tiles) {
   }
 }
 
-void conv2d(const JudgedNode& n, Bounds& bounds) {
+void conv2d(const ComparedNode& n, Bounds& bounds) {
   const Shape& weight = n.input(ConvInput::kWeight).shape();
   const auto& attrs = n.attrs<ConvAttrs>();
   const std::int64_t terms = weight.elements(1, 4) + 1;
-  if (!n.is_foreign()) return bound_sums(n, bounds, terms);
+  if (!n.is_external()) return bound_sums(n, bounds, terms);
   bound_any_sums(n, bounds, AnySums{always(terms), 1, attrs.activation != Activation::kNone});
   if (!may_be_tiled(weight, attrs.stride)) return;
   allow_tiles(n, bounds, {std::array{int(ConvInput::kX)}, attrs.channels_last, terms});
 }
 
-void conv2d_input(const JudgedNode& n, Bounds& bounds) {
+void conv2d_input(const ComparedNode& n, Bounds& bounds) {
   const Shape& weight = n.input(ConvDxInput::kWeight).shape();
   const auto& attrs = n.attrs<ConvBackwardAttrs>();
   const std::int64_t terms = weight[0] * weight.elements(2, 4);
   bound_sums(n, bounds, terms);
-  if (!n.is_foreign() || !may_be_tiled(weight, attrs.stride)) return;
+  if (!n.is_external() || !may_be_tiled(weight, attrs.stride)) return;
   allow_tiles(n, bounds, {std::array{int(ConvDxInput::kDy)}, attrs.channels_last, terms});
 }
 
-void conv2d_weight(const JudgedNode& n, Bounds& bounds) {
+void conv2d_weight(const ComparedNode& n, Bounds& bounds) {
   const Shape& dy = n.input(ConvDweightInput::kDy).shape();
   const auto& attrs = n.attrs<ConvBackwardAttrs>();
-  const std::int64_t terms =
-      attrs.channels_last ? dy.elements(0, 3) : dy[0] * dy.elements(2, 4);
+  const std::int64_t terms = attrs.channels_last ? dy.elements(0, 3) : dy[0] * dy.elements(2, 4);
   bound_sums(n, bounds, terms);
-  if (!n.is_foreign() || !may_be_tiled(attrs.shape, attrs.stride)) return;
+  if (!n.is_external() || !may_be_tiled(attrs.shape, attrs.stride)) return;
   const std::array images{int(ConvDweightInput::kX), int(ConvDweightInput::kDy)};
   allow_tiles(n, bounds, {images, attrs.channels_last, terms});
 }
 
 // A mean divides its sum by the number of terms; a sum of squares rounds each square.
-void any_reduction(const JudgedNode& n, Bounds& bounds) {
+void any_reduction(const ComparedNode& n, Bounds& bounds) {
   const auto outputs = std::max<std::int64_t>(n.outputs[0].elements(), 1);
   const std::int64_t terms = n.input(0).elements() / outputs;
   const bool is_mean = n.node().op->name == "mean";
@@ -241,8 +240,8 @@ void any_reduction(const JudgedNode& n, Bounds& bounds) {
 
 // keel adds up sums, means and sums of squares in double, in any order, and rounds once, as
 // tests/backends/reduce_test.cpp and the header of sum_squares have it.
-void reduction(const JudgedNode& n, Bounds& bounds) {
-  if (n.is_foreign()) return any_reduction(n, bounds);
+void reduction(const ComparedNode& n, Bounds& bounds) {
+  if (n.is_external()) return any_reduction(n, bounds);
   const double count = double(n.input(0).elements() + 2);
   const std::vector<Tensor> sums = condition_sums(n);
   for (std::size_t e = 0; e < n.out(0).size(); ++e) {
@@ -253,13 +252,13 @@ void reduction(const JudgedNode& n, Bounds& bounds) {
 
 // keel's kernels: as many terms as the id that occurs most. Any other: of each row as many as its
 // own id occurs.
-void embedding_backward(const JudgedNode& n, Bounds& bounds) {
+void embedding_backward(const ComparedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<EmbeddingBackwardAttrs>();
   std::vector<std::int64_t> counts(std::size_t(attrs.vocabulary), 0);
   for (std::int32_t id : n.input(EmbeddingBackwardInput::kIds).as<std::int32_t>()) {
     if (id >= 0 && id < attrs.vocabulary) ++counts[std::size_t(id)];
   }
-  if (n.is_foreign()) {
+  if (n.is_external()) {
     const auto width = std::size_t(n.outputs[0].shape().back());
     return bound_any_sums(n, bounds, AnySums{[&](std::size_t e) { return counts[e / width]; }});
   }
@@ -267,10 +266,10 @@ void embedding_backward(const JudgedNode& n, Bounds& bounds) {
 }
 
 // As of embedding_backward, a row being a group.
-void sum_groups(const JudgedNode& n, Bounds& bounds) {
+void sum_groups(const ComparedNode& n, Bounds& bounds) {
   const auto begins = n.input(SumGroupsInput::kBegins).as<std::int32_t>();
   const auto count = [&](std::size_t g) { return std::int64_t{begins[g + 1]} - begins[g]; };
-  if (n.is_foreign()) {
+  if (n.is_external()) {
     const auto width = std::size_t(n.outputs[0].shape().back());
     return bound_any_sums(n, bounds, AnySums{[&](std::size_t e) { return count(e / width); }});
   }
@@ -280,13 +279,13 @@ void sum_groups(const JudgedNode& n, Bounds& bounds) {
 }
 
 // As many terms as there are places.
-void lookup_sum(const JudgedNode& n, Bounds& bounds) {
-  bound_sums(n, bounds, n.input(LookupSumInput::kTables).shape()[0]);
+void embedding_bag(const ComparedNode& n, Bounds& bounds) {
+  bound_sums(n, bounds, n.input(EmbeddingBagInput::kTables).shape()[0]);
 }
 
 // Squares of differences: two roundings of the difference's square, and one of the square.
-void order_error(const JudgedNode& n, Bounds& bounds) {
-  const std::int64_t width = n.input(OrderErrorInput::kX).shape()[1];
+void order_violation(const ComparedNode& n, Bounds& bounds) {
+  const std::int64_t width = n.input(OrderViolationInput::kX).shape()[1];
   const double factor = sum_error(width) + 3 * kEps;
   for (std::size_t e = 0; e < n.out(0).size(); ++e) {
     bounds[0].as<double>()[e] = factor * n.out(0)[e] + double(width + 1) * kTiny;
@@ -294,13 +293,13 @@ void order_error(const JudgedNode& n, Bounds& bounds) {
 }
 
 // Sums of products with rounded differences, one for each point of the other side.
-void order_error_backward(const JudgedNode& n, Bounds& bounds) {
-  using In = OrderErrorInput;
+void order_violation_backward(const ComparedNode& n, Bounds& bounds) {
+  using In = OrderViolationInput;
   const Tensor de = mapped(n.input(In::kDe), size_of_number);
   const std::vector<const Tensor*> inputs{&n.input(In::kX), &n.input(In::kY), &de};
-  const std::vector<Tensor> sums = run_node(n.judge, n.graph, n.index, inputs).outputs;
+  const std::vector<Tensor> sums = run_node(n.reference, n.graph, n.index, inputs).outputs;
   const Shape& pairs = de.shape();
-  for (int side : {OrderErrorOutput::kDx, OrderErrorOutput::kDy}) {
+  for (int side : {OrderViolationOutput::kDx, OrderViolationOutput::kDy}) {
     const double factor = sum_error(pairs[1 - side]) + kEps;
     const auto sizes = sums[std::size_t(side)].as<double>();
     const auto bound = bounds[std::size_t(side)].as<double>();
@@ -310,14 +309,14 @@ void order_error_backward(const JudgedNode& n, Bounds& bounds) {
   }
 }
 
-void avg_pool(const JudgedNode& n, Bounds& bounds) {
+void avg_pool(const ComparedNode& n, Bounds& bounds) {
   const std::int64_t window = n.attrs<PoolAttrs>().window, terms = window * window + 1;
-  if (!n.is_foreign()) return bound_sums(n, bounds, terms);
+  if (!n.is_external()) return bound_sums(n, bounds, terms);
   bound_any_sums(n, bounds, AnySums{always(terms), 1 / double(window * window)});
 }
 
 // An element lies in so many windows along each axis.
-void pool_backward(const JudgedNode& n, Bounds& bounds) {
+void pool_backward(const ComparedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<PoolBackwardAttrs>();
   const std::int64_t windows = (attrs.window + attrs.stride - 1) / attrs.stride;
   bound_sums(n, bounds, windows * windows + 1);
@@ -333,9 +332,9 @@ void add_sum_rules(BoundRules& rules) {
   rules["conv2d_backward_weight"] = conv2d_weight;
   rules["embedding_backward"] = embedding_backward;
   rules["sum_groups"] = sum_groups;
-  rules["lookup_sum"] = lookup_sum;
-  rules["order_error"] = order_error;
-  rules["order_error_backward"] = order_error_backward;
+  rules["embedding_bag"] = embedding_bag;
+  rules["order_violation"] = order_violation;
+  rules["order_violation_backward"] = order_violation_backward;
   rules["avg_pool2d"] = avg_pool;
   rules["avg_pool2d_backward"] = rules["max_pool2d_backward"] = pool_backward;
 }

@@ -24,9 +24,7 @@ std::int64_t whole_steps(const fs::path& folder) {
   return steps;
 }
 
-io::TensorFile read(const fs::path& path) {
-  return io::read_safetensors(path, kChecked);
-}
+io::TensorFile read(const fs::path& path) { return io::read_safetensors(path, kChecked); }
 
 Feeds leaves_before(const fs::path& folder, std::int64_t step) {
   return read(step == 0 ? head_path(folder) : end_path(folder, step - 1)).tensors;
@@ -134,13 +132,14 @@ const Tensor& TraceReader::at(const std::string& name) {
 }
 
 void record_inputs(TraceWriter& trace, std::int64_t number, const SubjectStep& step,
-                   const Lane& truth) {
+                   const BackendTrace& truth) {
   if (number == 0) trace.set_first(truth.leaves());
   trace.begin(number);
   for (const auto& [name, value] : step.feeds) trace.add("feed/" + name, value);
 }
 
-void replay_inputs(TraceReader& trace, std::int64_t number, SubjectStep& step, Lane& truth) {
+void replay_inputs(TraceReader& trace, std::int64_t number, SubjectStep& step,
+                   BackendTrace& truth) {
   trace.begin(number);
   truth.set_leaves(trace.leaves(number));
   for (auto& [name, value] : step.feeds) value = trace.at("feed/" + name).clone();

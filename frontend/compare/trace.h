@@ -3,8 +3,8 @@
 //
 // A trace is a folder. "trace.safetensors" names its subject in its metadata, and holds the values
 // of parameters and states before the first step. The pieces "step<N>-<K>.safetensors" hold, by
-// name, "feed/<input>" (random keys included), "truth/<node>:<port>", which is the judge's output,
-// rounded to float32, and "<backend>/<node>:<port>", which is the backend's.
+// name, "feed/<input>" (random keys included), "truth/<node>:<port>", which is the reference's
+// output, rounded to float32, and "<backend>/<node>:<port>", which is the backend's.
 // "step<N>-end.safetensors" holds the values of leaves after a step, and shows that the step is
 // whole. Every file appears whole or not at all, so that an interrupted recording goes on with the
 // first step that is not whole.
@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <map>
 
-#include "frontend/compare/lane.h"
+#include "frontend/compare/backend_trace.h"
 #include "frontend/io/safetensors.h"
 
 namespace keel::compare {
@@ -76,10 +76,10 @@ class TraceReader {
 std::string graph_mark(const Graph& graph);
 
 // The inputs of a step and, for the first step, the values of the leaves before it: one function
-// records them, the other replaces those of the subject and the lane.
+// records them, the other replaces those of the subject and the trace.
 void record_inputs(TraceWriter& trace, std::int64_t number, const SubjectStep& step,
-                   const Lane& truth);
-void replay_inputs(TraceReader& trace, std::int64_t number, SubjectStep& step, Lane& truth);
+                   const BackendTrace& truth);
+void replay_inputs(TraceReader& trace, std::int64_t number, SubjectStep& step, BackendTrace& truth);
 // Records the outputs of a node, in its declared types; absent ones are not written.
 void record_outputs(TraceWriter& trace, std::string_view whose, const Node& node,
                     std::span<const Tensor> outputs);

@@ -13,12 +13,12 @@ struct Entrant {
   const std::vector<double>* losses_beside = nullptr;
 };
 
-void take_step(RaceLane& lane, const Entrant& entrant, double loss, double parted) {
+void take_step(RaceCurve& curve, const Entrant& entrant, double loss, double parted) {
   const double other = entrant.losses_beside->back();
-  lane.losses.push_back(loss);
-  lane.distances.push_back(entrant.runner->distance(*entrant.beside));
+  curve.losses.push_back(loss);
+  curve.distances.push_back(entrant.runner->distance(*entrant.beside));
   const bool differs = !(std::abs(loss - other) <= parted * std::abs(other));
-  if (differs && lane.parted < 0) lane.parted = std::ssize(lane.losses) - 1;
+  if (differs && curve.parted < 0) curve.parted = std::ssize(curve.losses) - 1;
 }
 
 }  // namespace
@@ -37,26 +37,29 @@ double growth_of(std::span<const double> y) {
   return n < 2 ? 1 : std::exp((n * xy - x_sum * y_sum) / (n * xx - x_sum * x_sum));
 }
 
-Race run_race(Backend& judge, const std::vector<Backend*>& backends, ModelSubject& subject,
+Race run_race(Backend& reference, const std::vector<Backend*>& backends, ModelSubject& subject,
               const RaceOptions& options) {
-  Race race{.judge = std::string(judge.name()), .judge_losses = {}, .lanes = {}, .verdicts = {}};
-  RaceRunner truth(judge, subject);
+  Race race{.reference = std::string(reference.name()),
+            .reference_losses = {},
+            .curves = {},
+            .verdicts = {}};
+  RaceRunner truth(reference, subject);
   std::vector<Entrant> entrants;
   std::vector<std::unique_ptr<StepTwins>> twins;
-  race.lanes.reserve(backends.size() + kTwins);
+  race.curves.reserve(backends.size() + kTwins);
   for (Backend* backend : backends) {
-    race.lanes.push_back({.name = std::string(backend->name()), .beside = race.judge});
+    race.curves.push_back({.name = std::string(backend->name()), .beside = race.reference});
     entrants.push_back(
-        {std::make_unique<RaceRunner>(*backend, subject), &truth, &race.judge_losses});
-    if (options.perturb) twins.push_back(std::make_unique<StepTwins>(judge, *backend, subject));
+        {std::make_unique<RaceRunner>(*backend, subject), &truth, &race.reference_losses});
+    if (options.perturb) twins.push_back(std::make_unique<StepTwins>(reference, *backend, subject));
   }
   for (int i = 0; options.perturb && i < kTwins; ++i) {
-    const RaceLane& first = race.lanes[0];
-    race.lanes.push_back({.name = fmt::format("{} + 1 ulp, twin {}", first.name, i + 1),
-                          .beside = first.name,
-                          .is_twin = true});
+    const RaceCurve& first = race.curves[0];
+    race.curves.push_back({.name = fmt::format("{} + 1 ulp, twin {}", first.name, i + 1),
+                           .beside = first.name,
+                           .is_twin = true});
     entrants.push_back({std::make_unique<RaceRunner>(*backends[0], subject),
-                        entrants[0].runner.get(), &race.lanes[0].losses});
+                        entrants[0].runner.get(), &race.curves[0].losses});
   }
   for (std::int64_t s = 0; s < options.steps; ++s) {
     const SubjectStep step = subject.at(s);
@@ -64,19 +67,19 @@ Race run_race(Backend& judge, const std::vector<Backend*>& backends, ModelSubjec
       truth.begin(step);
       for (std::size_t i = 0; i < entrants.size(); ++i) {
         entrants[i].runner->begin(step);
-        if (race.lanes[i].is_twin) entrants[i].runner->perturb(std::uint32_t(i));
+        if (race.curves[i].is_twin) entrants[i].runner->perturb(std::uint32_t(i));
       }
     }
-    race.judge_losses.push_back(truth.run(step));
+    race.reference_losses.push_back(truth.run(step));
     for (std::size_t i = 0; i < entrants.size(); ++i) {
       RaceRunner& runner = *entrants[i].runner;
-      const bool is_judged = i < twins.size();
-      const TrainingState before = is_judged ? runner.state() : TrainingState();
-      take_step(race.lanes[i], entrants[i], runner.run(step), options.parted);
-      if (is_judged) twins[i]->take(before, runner.state(), step);
+      const bool is_compared = i < twins.size();
+      const TrainingState before = is_compared ? runner.state() : TrainingState();
+      take_step(race.curves[i], entrants[i], runner.run(step), options.parted);
+      if (is_compared) twins[i]->take(before, runner.state(), step);
     }
   }
-  for (RaceLane& lane : race.lanes) lane.growth = growth_of(lane.distances);
+  for (RaceCurve& curve : race.curves) curve.growth = growth_of(curve.distances);
   for (const auto& steps : twins) race.verdicts.push_back(steps->verdict());
   return race;
 }
@@ -89,13 +92,13 @@ std::string race_picture(const Race& race, const std::string& title) {
                 .series = {},
                 .whole_x = true};
   std::size_t style = 0;
-  for (const RaceLane& lane : race.lanes) {
-    io::PlotSeries series{.name = lane.name + " beside " + lane.beside, .x = {}, .y = {}};
+  for (const RaceCurve& curve : race.curves) {
+    io::PlotSeries series{.name = curve.name + " beside " + curve.beside, .x = {}, .y = {}};
     // All twins look alike, behind the backends.
-    series.style = lane.is_twin ? race.lanes.size() : style++;
-    for (std::size_t i = 0; i < lane.distances.size(); ++i) {
+    series.style = curve.is_twin ? race.curves.size() : style++;
+    for (std::size_t i = 0; i < curve.distances.size(); ++i) {
       series.x.push_back(double(i + 1));
-      series.y.push_back(lane.distances[i]);
+      series.y.push_back(curve.distances[i]);
     }
     plot.series.push_back(std::move(series));
   }

@@ -14,9 +14,9 @@ struct RaceOptions {
 };
 
 // One run, compared with another.
-struct RaceLane {
+struct RaceCurve {
   std::string name;                 // "onednn", or "onednn + 1 ulp, twin 3"
-  std::string beside;               // the judge's run or, for a twin, the backend's own
+  std::string beside;               // the reference's run or, for a twin, the backend's own
   std::vector<double> losses = {};  // of each step
   // After each step, |w - w'| / |w'| over all parameters, where w' are those of the other run.
   std::vector<double> distances = {};
@@ -28,15 +28,15 @@ struct RaceLane {
 };
 
 struct Race {
-  std::string judge;
-  std::vector<double> judge_losses;
-  std::vector<RaceLane> lanes;
+  std::string reference;
+  std::vector<double> reference_losses;
+  std::vector<RaceCurve> curves;
   std::vector<StepVerdict> verdicts;  // of each backend, if twins were asked for
 };
 
-// Trains on the judge and on every backend, on the subject's batches, with programs compiled as
+// Trains on the reference and on every backend, on the subject's batches, with programs compiled as
 // `keel train` compiles them.
-Race run_race(Backend& judge, const std::vector<Backend*>& backends, ModelSubject& subject,
+Race run_race(Backend& reference, const std::vector<Backend*>& backends, ModelSubject& subject,
               const RaceOptions& options);
 
 // The distances along the steps as SVG, logarithmic.

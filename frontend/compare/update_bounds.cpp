@@ -11,11 +11,11 @@ namespace {
 
 using Bounds = NodeBounds;
 
-// What every update begins with: r = lr * lr_scale and g' = scale * g + decay * p.
+// The values with which every update begins: r = lr * lr_scale and g' = scale * g + decay * p.
 class ParameterUpdate {
  public:
   template <class Attrs>
-  ParameterUpdate(const JudgedNode& node, const Attrs& attrs, int ids)
+  ParameterUpdate(const ComparedNode& node, const Attrs& attrs, int ids)
       : node_(node),
         is_lazy_(attrs.lazy),
         rate_(number(node, UpdateInput::kLr) * constant(attrs.lr_scale)),
@@ -50,11 +50,11 @@ class ParameterUpdate {
     const std::int64_t place = places_[e / width_];
     return place < 0 ? 0 : node_.in(UpdateInput::kG)[std::size_t(place) * width_ + e % width_];
   }
-  static Err number(const JudgedNode& node, int input) {
+  static Err number(const ComparedNode& node, int input) {
     return {node.scalar(input), node.input_error(input, 0)};
   }
 
-  const JudgedNode& node_;
+  const ComparedNode& node_;
   bool is_lazy_;
   std::vector<std::int64_t> places_;  // of each row of a table among the rows given, or -1
   std::size_t width_ = 1;
@@ -75,7 +75,7 @@ Err quotient(const Err& a, const Err& b, Kernels kernels) {
   return (a / b).rounded(kernels == Kernels::kKeel ? 0 : 3);
 }
 
-void sgd(const JudgedNode& n, Bounds& bounds) {
+void sgd(const ComparedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<SgdAttrs>();
   const ParameterUpdate update(n, attrs, SgdInput::kIds);
   if (update.is_kept()) return;
@@ -120,7 +120,7 @@ Err adam_change(const AdamAttrs& attrs, double t, const Moments& next, Kernels k
                   kernels);
 }
 
-void adam(const JudgedNode& n, Bounds& bounds) {
+void adam(const ComparedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<AdamAttrs>();
   const ParameterUpdate update(n, attrs, AdamInput::kIds);
   if (update.is_kept()) return;
@@ -140,7 +140,7 @@ void adam(const JudgedNode& n, Bounds& bounds) {
   }
 }
 
-void adagrad(const JudgedNode& n, Bounds& bounds) {
+void adagrad(const ComparedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<AdagradAttrs>();
   const ParameterUpdate update(n, attrs, AdagradInput::kIds);
   if (update.is_kept()) return;
@@ -157,8 +157,8 @@ void adagrad(const JudgedNode& n, Bounds& bounds) {
 }
 
 // n - q^2 is taken as at least 0, which makes no error larger.
-void graves(const JudgedNode& n, Bounds& bounds) {
-  using In = GravesInput;
+void graves(const ComparedNode& n, Bounds& bounds) {
+  using In = RmspropInput;
   const auto& attrs = n.attrs<GravesAttrs>();
   const ParameterUpdate update(n, attrs, In::kIds);
   if (update.is_kept()) return;
@@ -171,10 +171,10 @@ void graves(const JudgedNode& n, Bounds& bounds) {
     variance.value = std::max(variance.value, 0.0);
     const Err d = constant(attrs.momentum) * Err(n.in(In::kD)[e]) -
                   update.rate() * g / sqrt(variance + constant(attrs.eps));
-    bounds[GravesOutput::kN].as<double>()[e] = next_n.error;
-    bounds[GravesOutput::kQ].as<double>()[e] = q.error;
-    bounds[GravesOutput::kD].as<double>()[e] = d.error;
-    bounds[GravesOutput::kP].as<double>()[e] = (update.parameter(e) + d).error;
+    bounds[RmspropOutput::kN].as<double>()[e] = next_n.error;
+    bounds[RmspropOutput::kQ].as<double>()[e] = q.error;
+    bounds[RmspropOutput::kD].as<double>()[e] = d.error;
+    bounds[RmspropOutput::kP].as<double>()[e] = (update.parameter(e) + d).error;
   }
 }
 
@@ -184,7 +184,7 @@ void add_update_rules(BoundRules& rules) {
   rules["sgd_step"] = sgd;
   rules["adam_step"] = adam;
   rules["adagrad_step"] = adagrad;
-  rules["graves_step"] = graves;
+  rules["rmsprop_step"] = graves;
 }
 
 }  // namespace keel::compare

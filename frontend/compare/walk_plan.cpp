@@ -26,11 +26,11 @@ bool has_called(const Graph& graph, const std::string& only) {
 }
 
 WalkPlan::WalkPlan(const Graph& graph, const WalkChoice& choice, const std::string& subject)
-    : judged_(graph, choice.only.empty()), needed_(graph, choice.only.empty()) {
+    : compared_(graph, choice.only.empty()), needed_(graph, choice.only.empty()) {
   const std::string& only = choice.only;
   for (const Update& update : graph.updates()) updates_[update.next.node].push_back(update);
   for (int i = graph.size() - 1; i >= 0; --i) choose(graph, i, choice);
-  check(only.empty() || std::ranges::count(judged_, true) > 0, ErrorKind::kUsage,
+  check(only.empty() || std::ranges::count(compared_, true) > 0, ErrorKind::kUsage,
         "--only: no node of {} is called '{}'", subject, only);
 }
 
@@ -39,18 +39,18 @@ std::span<const Update> WalkPlan::updates_of(int node) const {
   return found == updates_.end() ? std::span<const Update>{} : found->second;
 }
 
-// Goes from the last node to the first, so that whoever reads a node has been chosen before it.
+// Goes from the last node to the first, so that the readers of a node have been chosen before it.
 void WalkPlan::choose(const Graph& graph, int i, const WalkChoice& choice) {
   const std::string& only = choice.only;
   const Node& node = graph.node(i);
   if (node.kind == NodeKind::kOp && (choice.views || !is_view(node))) {
-    judged_[i] =
+    compared_[i] =
         is_called(node.name, only) || std::ranges::any_of(updates_of(i), [&](const Update& update) {
           return is_called(graph.node(update.leaf).name, only);
         });
   }
-  // What a leaf takes is needed by the steps that follow.
-  needed_[i] = needed_[i] || judged_[i] || !updates_of(i).empty();
+  // The steps that follow need the new value of a leaf.
+  needed_[i] = needed_[i] || compared_[i] || !updates_of(i).empty();
   if (!needed_[i]) return;
   for (Value v : node.inputs) {
     if (v.valid()) needed_[v.node] = true;

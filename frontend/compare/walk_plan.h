@@ -1,4 +1,4 @@
-// A plan of a walk: which nodes of a step it runs, and which of them it judges.
+// A plan of a walk: which nodes of a step it runs, and which of them it compares.
 #pragma once
 
 #include <map>
@@ -16,17 +16,17 @@ bool has_called(const Graph& graph, const std::string& only);
 
 struct WalkChoice {
   std::string only;    // a path; empty: all
-  bool views = false;  // views are judged too: another program may have got one wrong
+  bool views = false;  // views are compared too: another program may have got one wrong
 };
 
 class WalkPlan {
  public:
-  // Judges all nodes, or those with the path `only` or a path below it: nodes, and updates of
+  // Compares all nodes, or those with the path `only` or a path below it: nodes, and updates of
   // leaves with such a name. The nodes that these depend on run too, in this step or, as updates,
   // in an earlier one. Throws Error{kUsage} when nothing of `subject` has that path.
   WalkPlan(const Graph& graph, const WalkChoice& choice, const std::string& subject);
 
-  bool is_judged(int node) const { return judged_[node]; }
+  bool is_compared(int node) const { return compared_[node]; }
   const PerNode<bool>& needed() const { return needed_; }
   // The updates whose new value is an output of the node.
   std::span<const Update> updates_of(int node) const;
@@ -34,7 +34,7 @@ class WalkPlan {
  private:
   void choose(const Graph& graph, int node, const WalkChoice& choice);
 
-  PerNode<bool> judged_, needed_;
+  PerNode<bool> compared_, needed_;
   std::map<int, std::vector<Update>> updates_;  // by the node of the new value
 };
 

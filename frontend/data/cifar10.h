@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/data/dataset.h"
 #include "frontend/data/picture_rows.h"
+#include "frontend/data/tensor_dataset.h"
 
 namespace keel::data {
 

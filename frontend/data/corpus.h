@@ -8,17 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 
 namespace keel::data {
 
 // Keeps the first `count` rows, all for 0, and reports how many were left out.
 template <class Row>
-void keep_first(std::vector<Row>& rows, std::int64_t count, std::vector<task::LeftOut>& left_out) {
+void keep_first(std::vector<Row>& rows, std::int64_t count, std::vector<task::Skipped>& skipped) {
   const std::int64_t beyond = std::ssize(rows) - count;
   if (count == 0 || beyond <= 0) return;
   rows.resize(std::size_t(count));
-  left_out.push_back({beyond, fmt::format("stand after the first {}", count)});
+  skipped.push_back({beyond, fmt::format("beyond the first {}", count)});
 }
 
 template <class Part>
@@ -28,7 +28,7 @@ struct Corpus {
   Part train = {}, valid = {};
   // Reads the test part; a file that holds only that part is opened here, not before.
   std::function<Part()> test = {};
-  std::vector<task::LeftOut> left_out = {};        // of the training rows, or of the only part
+  std::vector<task::Skipped> skipped = {};         // of the training rows, or of the only part
   std::optional<task::Split> only = std::nullopt;  // the one part that there is; absent: all
 
   // Hands over a part, which can be done once, to be numbered.
@@ -49,17 +49,17 @@ struct Corpus {
   SplitNotes notes(task::Split split) const {
     const bool counts = split == only.value_or(task::Split::kTrain);
     return {fmt::format("{} {}, {}", name, name_of(split), origin),
-            counts ? left_out : std::vector<task::LeftOut>{}};
+            counts ? skipped : std::vector<task::Skipped>{}};
   }
 };
 
 // The splits of a corpus. `number` makes the rows of a part: (split, part, its notes) -> shared_ptr
-// to a RowSet. It is called once for each split that is asked for.
+// to a Dataset. It is called once for each split that is asked for.
 template <class C, class Number>
 std::unique_ptr<task::Splits> splits_of(C corpus, Number number) {
   auto kept = std::make_shared<C>(std::move(corpus));
-  return std::make_unique<RowSplits>([kept, number = std::move(number)](task::Split split) {
-    return std::shared_ptr<const RowSet>(number(split, kept->take(split), kept->notes(split)));
+  return std::make_unique<DatasetSplits>([kept, number = std::move(number)](task::Split split) {
+    return std::shared_ptr<const Dataset>(number(split, kept->take(split), kept->notes(split)));
   });
 }
 

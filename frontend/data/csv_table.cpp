@@ -42,9 +42,9 @@ class Reader {
     labels_.push_back(needs_class ? label_of(row) : 0);
   }
 
-  Dataset finish(const std::string& source) {
+  TensorDataset finish(const std::string& source) {
     const std::int64_t rows = std::ssize(labels_);
-    Dataset dataset(source);
+    TensorDataset dataset(source);
     dataset.add("x", Tensor::of<float>({rows, table_.width}, x_));
     dataset.add("label", Tensor::of<std::int32_t>({rows}, labels_));
     return dataset;
@@ -71,7 +71,8 @@ class Reader {
 };
 
 // The rows whose number within ten lies between the two.
-Dataset part_of(const Dataset& all, std::int64_t least, std::int64_t most, std::string_view part) {
+TensorDataset part_of(const TensorDataset& all, std::int64_t least, std::int64_t most,
+                      std::string_view part) {
   const Tensor &x = all.column("x"), &labels = all.column("label");
   const auto width = std::size_t(x.shape()[1]);
   std::vector<float> some;
@@ -83,7 +84,7 @@ Dataset part_of(const Dataset& all, std::int64_t least, std::int64_t most, std::
     classes.push_back(labels.as<std::int32_t>()[std::size_t(row)]);
   }
   const std::int64_t rows = std::ssize(classes);
-  Dataset dataset(fmt::format("{}, {}", all.source(), part));
+  TensorDataset dataset(fmt::format("{}, {}", all.source(), part));
   dataset.add("x", Tensor::of<float>({rows, x.shape()[1]}, some));
   dataset.add("label", Tensor::of<std::int32_t>({rows}, classes));
   return dataset;
@@ -95,11 +96,11 @@ std::vector<TableColumn> CsvTable::columns() const {
   return {{"x", DType::kF32, {width}}, {"label", DType::kI32}};
 }
 
-Dataset CsvTable::read(std::string_view csv, const std::string& name) const {
+TensorDataset CsvTable::read(std::string_view csv, const std::string& name) const {
   Reader rows(*this, name);
   text::CsvReader records(csv, name);
   for (auto record = records.next(); record; record = records.next()) {
-    // Names alone: a row of which one number is damaged is no heading.
+    // Only names count: a row in which one number is damaged is not a heading.
     const bool is_heading = record->line == 1 && std::ranges::none_of(record->fields, [](auto& f) {
                               return number_of(f).has_value();
                             });
@@ -108,7 +109,7 @@ Dataset CsvTable::read(std::string_view csv, const std::string& name) const {
   return rows.finish(name);
 }
 
-Dataset CsvTable::read_lines(std::span<const std::string> lines, std::int64_t first) const {
+TensorDataset CsvTable::read_lines(std::span<const std::string> lines, std::int64_t first) const {
   Reader rows(*this, "standard input");
   for (const std::string& line : lines) {
     auto record = text::CsvReader(line, "standard input").next();
@@ -119,11 +120,11 @@ Dataset CsvTable::read_lines(std::span<const std::string> lines, std::int64_t fi
 
 std::unique_ptr<task::Splits> CsvTable::splits(std::string_view csv, const std::string& name,
                                                std::int64_t train_rows) const {
-  const auto all = std::make_shared<const Dataset>(read(csv, name));
+  const auto all = std::make_shared<const TensorDataset>(read(csv, name));
   check(all->rows() >= kPeriod, ErrorKind::kBadInput, "{}: expected at least {} rows, got {}", name,
         kPeriod, all->rows());
   const auto train = [=] {
-    Dataset rows = part_of(*all, 0, kValid - 1, "train");
+    TensorDataset rows = part_of(*all, 0, kValid - 1, "train");
     return train_rows == 0 ? std::move(rows) : rows.take(std::min(train_rows, rows.rows()));
   };
   return std::make_unique<TableSplits>(

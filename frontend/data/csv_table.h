@@ -21,10 +21,10 @@ struct CsvTable {
   std::vector<TableColumn> columns() const;
   // The rows of a text, which messages call `name`. Throws Error{kBadInput}, "[csv] NAME: line N:
   // expected X, got Y", for a row of another form.
-  Dataset read(std::string_view csv, const std::string& name) const;
+  TensorDataset read(std::string_view csv, const std::string& name) const;
   // The same for a user's lines, whose class may be missing and is ignored; `first` is the number
   // of the first of them.
-  Dataset read_lines(std::span<const std::string> lines, std::int64_t first) const;
+  TensorDataset read_lines(std::span<const std::string> lines, std::int64_t first) const;
   // Gives the ninth of every ten rows to validation, the tenth to the test and the others to
   // training, which takes at most `train_rows`; 0: all. Throws as read(), and Error{kBadInput} for
   // fewer than ten rows.

@@ -1,50 +1,69 @@
-// A data set in host memory: named columns whose first axis counts the rows.
+// The rows of a split, and how one of them is put into a batch: a task's part of its data. All else
+// (order, padding, counting, reading ahead) is done by data::DataLoader.
 #pragma once
 
-#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "src/core/tensor.h"
+#include "frontend/data/batch_sampler.h"
 
 namespace keel::data {
 
-class Dataset {
- public:
-  // `source` says where the rows come from, for people: "data/mnist/t10k-images-idx3-ubyte.gz".
-  explicit Dataset(std::string source) : source_(std::move(source)) {}
-
-  // Adds a column (rows, ...). Throws Error{kUsage} for a scalar, a name already taken, or another
-  // number of rows than the columns before it.
-  void add(std::string name, Tensor column);
-
-  // Throws Error{kUsage}, which names the columns that there are.
-  const Tensor& column(std::string_view name) const;
-
-  // 0 while there is no column.
-  std::int64_t rows() const { return columns_.empty() ? 0 : columns_.front().second.shape()[0]; }
-  const std::string& source() const { return source_; }
-
-  // A copy of rows [first, first + count). Throws Error{kUsage} unless all of them exist.
-  Dataset slice(std::int64_t first, std::int64_t count) const;
-  // A copy of the first `count` rows.
-  Dataset take(std::int64_t count) const { return slice(0, count); }
-
-  // "built-in digits, test: 10000 rows; image u8(28, 28), label i32()"
-  std::string description() const;
-
- private:
-  std::string source_;
-  std::vector<std::pair<std::string, Tensor>> columns_;
+// The name of a split, and the rows that it does not hold.
+struct SplitNotes {
+  std::string source;  // for people: "multi30k train, data/multi30k"
+  std::vector<task::Skipped> skipped = {};
+  // The numbers that the rows have in their source; empty: 0, 1, 2, ...
+  std::vector<std::int64_t> numbers = {};
 };
 
-// A part that a published data set has a file for.
-enum class Part { kTrain, kTest };
+// A row on its way into a batch. Random choices for a row, such as its augmentation, are a pure
+// function of seed, epoch and row, and in evaluation of the row only.
+struct RowVisit {
+  std::int64_t row = 0;
+  std::int64_t place = 0;                            // of the batch
+  std::uint32_t epoch = 0;                           // 0 in evaluation
+  std::optional<std::uint64_t> seed = std::nullopt;  // of training; nothing in evaluation
+};
 
-struct TrainTest {
-  Dataset train, test;
+// Gives a batch these sizes and fills it with padding: every value is task::Input's padding, no
+// place has a row, and there are no items. A batch that has these sizes already keeps its tensors.
+void clear_batch(task::Batch& batch, const task::Sizes& sizes,
+                 const std::vector<task::Input>& inputs);
+
+class Dataset {
+ public:
+  explicit Dataset(SplitNotes notes) : notes_(std::move(notes)) {}
+  virtual ~Dataset() = default;
+
+  const std::string& source() const { return notes_.source; }
+  // Rows that the split leaves out, besides those that fill no batch.
+  const std::vector<task::Skipped>& skipped() const { return notes_.skipped; }
+  std::int64_t number(std::int64_t row) const {
+    return notes_.numbers.empty() ? row : notes_.numbers.at(std::size_t(row));
+  }
+
+  // The plan of the batches. Throws Error{kUsage} for options that leave no batch.
+  virtual std::unique_ptr<BatchSampler> plan(const task::StreamOptions& options) const = 0;
+  // The inputs of a batch of these sizes, the same as task::Network::inputs().
+  virtual std::vector<task::Input> inputs(const task::Sizes& sizes) const = 0;
+  // Gives a batch these sizes and inputs, and fills it with padding.
+  virtual void clear(task::Batch& batch, const task::Sizes& sizes,
+                     const std::vector<task::Input>& inputs) const {
+    clear_batch(batch, sizes, inputs);
+  }
+  // Writes a row into a place of padding; the sizes of the batch have room for it.
+  virtual void put(task::Batch& batch, const RowVisit& visit) const = 0;
+  // The amount that a row adds to task::Batch::items.
+  virtual double items(std::int64_t /*row*/) const { return 1; }
+  // As task::Stream::decoder(); the batches of the evaluation have `batch` rows or tokens.
+  virtual std::unique_ptr<task::Decoder> decoder(std::int64_t /*batch*/) const { return nullptr; }
+
+ private:
+  SplitNotes notes_;
 };
 
 }  // namespace keel::data

@@ -157,7 +157,7 @@ std::int32_t label_of(const Philox& philox, std::uint64_t row) {
 
 }  // namespace
 
-Dataset make_digits(std::int64_t n, std::uint64_t seed, std::string_view part) {
+TensorDataset make_digits(std::int64_t n, std::uint64_t seed, std::string_view part) {
   check(n > 0 && n < std::int64_t{1} << 32, ErrorKind::kUsage,
         "[digits] rows: expected 1 to 4294967295, got {}", n);
   Tensor images(DType::kU8, {n, kSheetSize, kSheetSize});
@@ -172,7 +172,7 @@ Dataset make_digits(std::int64_t n, std::uint64_t seed, std::string_view part) {
     image += kSheetPixels;
     ++row;
   }
-  Dataset result(fmt::format("built-in digits, {}, seed {}", part, seed));
+  TensorDataset result(fmt::format("built-in digits, {}, seed {}", part, seed));
   result.add("image", std::move(images));
   result.add("label", std::move(labels));
   return result;

@@ -14,7 +14,7 @@ constexpr std::uint32_t kOrderStream = stream_of("data.order");
 }  // namespace
 
 FixedBatches::FixedBatches(std::int64_t rows, const task::StreamOptions& options)
-    : BatchPlan(rows, options.shuffle.has_value()), options_(options) {
+    : BatchSampler(rows, options.shuffle.has_value()), options_(options) {
   check(options.batch > 0, ErrorKind::kUsage, "[batches] batch: expected 1 or more, got {}",
         options.batch);
   check(rows < std::int64_t{1} << 32, ErrorKind::kUsage,

@@ -1,14 +1,14 @@
 // Batches of a fixed number of rows, of any kind.
 #pragma once
 
-#include "frontend/data/batch_plan.h"
+#include "frontend/data/batch_sampler.h"
 
 namespace keel::data {
 
 // Sizes are {rows}. A shuffled epoch is the permutation of (seed, "data.order", epoch) without the
 // rows after the last whole batch. Without a seed rows ascend, and the last batch may be smaller; a
 // split without rows, which evaluation allows, is one batch of padding.
-class FixedBatches final : public BatchPlan {
+class FixedBatches final : public BatchSampler {
  public:
   // Throws Error{kUsage} for a batch below 1, for 2^32 rows or more, and if shuffled for a batch
   // larger than the number of rows.
@@ -16,7 +16,7 @@ class FixedBatches final : public BatchPlan {
 
   std::int64_t steps(std::uint32_t) override { return steps_; }
   std::vector<task::Sizes> shapes() const override;
-  std::int64_t left_out() const override { return options_.shuffle ? rows() % options_.batch : 0; }
+  std::int64_t skipped() const override { return options_.shuffle ? rows() % options_.batch : 0; }
 
  private:
   void plan(std::uint32_t epoch, Epoch& planned) const override;

@@ -9,14 +9,14 @@ namespace {
 
 constexpr double kNoTarget = -1;
 
-// What training on a text leaves out.
+// The tokens that training on a text leaves out.
 SplitNotes notes_of(const TokenText& text, const LaneCut& cut) {
-  SplitNotes notes{text.source, text.left_out};
+  SplitNotes notes{text.source, text.skipped};
   if (const std::int64_t rest = cut.rest(); rest > 0) {
-    notes.left_out.push_back({rest, "do not fill the lanes of the batch", "tokens"});
+    notes.skipped.push_back({rest, "too few to fill the lanes of the batch", "tokens"});
   }
   if (const std::int64_t dropped = cut.dropped(); dropped > 0) {
-    notes.left_out.push_back({dropped, "are of the short segments at the lanes' ends", "tokens"});
+    notes.skipped.push_back({dropped, "short segments at the ends of the lanes", "tokens"});
   }
   return notes;
 }
@@ -31,7 +31,7 @@ std::vector<task::Input> lane_inputs(const task::Sizes& sizes) {
 }
 
 LaneRows::LaneRows(std::shared_ptr<const TokenText> text, const LaneOptions& options)
-    : RowSet(notes_of(*text, LaneCut(std::ssize(text->tokens), options))),
+    : Dataset(notes_of(*text, LaneCut(std::ssize(text->tokens), options))),
       text_(std::move(text)),
       cut_(std::ssize(text_->tokens), options) {}
 

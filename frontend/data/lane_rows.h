@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "frontend/data/data_loader.h"
 #include "frontend/data/lanes.h"
-#include "frontend/data/planned_stream.h"
 
 namespace keel::data {
 
@@ -16,7 +16,7 @@ namespace keel::data {
 struct TokenText {
   std::string source;  // for people
   std::vector<std::int32_t> tokens;
-  std::vector<task::LeftOut> left_out = {};  // of training
+  std::vector<task::Skipped> skipped = {};  // of training
 };
 
 // The values of a batch with the sizes {lanes, length}:
@@ -30,13 +30,13 @@ struct LaneValue {
 
 // The segments of a text in lanes. The items of a row are its predictions. Padding occurs only in
 // the last batch of unequal lanes, one token at the end of a lane.
-class LaneRows final : public RowSet {
+class LaneRows final : public Dataset {
  public:
   // Throws as LaneCut.
   LaneRows(std::shared_ptr<const TokenText> text, const LaneOptions& options);
 
   // Ignores the options, since lanes are part of what a row is.
-  std::unique_ptr<BatchPlan> plan(const task::StreamOptions&) const override {
+  std::unique_ptr<BatchSampler> plan(const task::StreamOptions&) const override {
     if (cut_.together() > 0) return std::make_unique<SegmentPlan>(cut_);
     return std::make_unique<LanePlan>(cut_);
   }

@@ -1,11 +1,11 @@
 // Contiguous text in lanes: every place of a batch reads on, step by step, in a text of its own.
 #pragma once
 
-#include "frontend/data/batch_plan.h"
+#include "frontend/data/batch_sampler.h"
 
 namespace keel::data {
 
-// What happens to the last segment of the lanes where it is shorter than the others.
+// The treatment of the last segment of the lanes where it is shorter than the others.
 enum class ShortSegment {
   kUse,   // it is a batch with a shape of its own
   kDrop,  // training leaves it out
@@ -69,9 +69,9 @@ class LaneCut {
 };
 
 // Batch `step` of every epoch has segment `step` of all lanes: sizes {lanes, length}.
-class LanePlan final : public BatchPlan {
+class LanePlan final : public BatchSampler {
  public:
-  explicit LanePlan(const LaneCut& cut) : BatchPlan(cut.rows(), /*varies=*/false), cut_(cut) {}
+  explicit LanePlan(const LaneCut& cut) : BatchSampler(cut.rows(), /*varies=*/false), cut_(cut) {}
 
   std::int64_t steps(std::uint32_t) override { return cut_.segments(); }
   std::vector<task::Sizes> shapes() const override;
@@ -86,9 +86,10 @@ class LanePlan final : public BatchPlan {
 
 // Batches of up to `together` whole segments of a single lane, then one of the short segment at its
 // end, if it has one: sizes {segments, length}.
-class SegmentPlan final : public BatchPlan {
+class SegmentPlan final : public BatchSampler {
  public:
-  explicit SegmentPlan(const LaneCut& cut) : BatchPlan(cut.rows(), /*varies=*/false), cut_(cut) {}
+  explicit SegmentPlan(const LaneCut& cut)
+      : BatchSampler(cut.rows(), /*varies=*/false), cut_(cut) {}
 
   std::vector<task::Sizes> shapes() const override;
 

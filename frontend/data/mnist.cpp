@@ -41,7 +41,7 @@ bool has_images(const fs::path& folder) {
 }
 
 // `part` is the files' word for it: train, t10k, or any other.
-Dataset load_part(const fs::path& folder, const std::string& part) {
+TensorDataset load_part(const fs::path& folder, const std::string& part) {
   const fs::path images_path = find(folder, part + std::string(kImages));
   const fs::path labels_path = find(folder, part + std::string(kLabels));
   Tensor images = io::read_idx_images(images_path);
@@ -53,7 +53,7 @@ Dataset load_part(const fs::path& folder, const std::string& part) {
         "[mnist] {}: expected {} labels, as many as images, got {}", labels_path.string(),
         images.shape()[0], labels.shape()[0]);
   // The files may hold another set in the same form, so that their name is all that is known.
-  Dataset result(images_path.string());
+  TensorDataset result(images_path.string());
   result.add("image", std::move(images));
   result.add("label", std::move(labels));
   return result;
@@ -61,7 +61,7 @@ Dataset load_part(const fs::path& folder, const std::string& part) {
 
 }  // namespace
 
-Dataset load_mnist(const fs::path& folder, Part part) {
+TensorDataset load_mnist(const fs::path& folder, Part part) {
   if (fs::is_regular_file(folder)) {
     const std::string name = folder.extension() == ".gz" ? folder.stem() : folder.filename();
     check(name.ends_with(kImages), ErrorKind::kIo,

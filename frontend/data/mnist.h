@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "frontend/data/dataset.h"
+#include "frontend/data/tensor_dataset.h"
 
 namespace keel::data {
 
@@ -13,6 +13,6 @@ namespace keel::data {
 // NAME-images-idx3-ubyte, with its labels beside it, whatever the part. Throws as the IDX readers,
 // Error{kIo} naming the files it looked for, and Error{kBadInput} for images of another size or
 // unequal numbers of labels and images.
-Dataset load_mnist(const std::filesystem::path& folder, Part part);
+TensorDataset load_mnist(const std::filesystem::path& folder, Part part);
 
 }  // namespace keel::data

@@ -25,7 +25,7 @@ std::int64_t whole_rows(std::int64_t n, std::int64_t multiple) {
 }  // namespace
 
 PairBatches::PairBatches(std::vector<PairLength> lengths, const PairBatchOptions& options)
-    : BatchPlan(std::ssize(lengths), !options.sorted),
+    : BatchSampler(std::ssize(lengths), !options.sorted),
       lengths_(std::move(lengths)),
       options_(options) {
   const auto expect = [](std::string_view name, std::int64_t value) {

@@ -1,7 +1,7 @@
 // Plans batches of pairs of sentences, where the size of a batch is measured in tokens.
 #pragma once
 
-#include "frontend/data/batch_plan.h"
+#include "frontend/data/batch_sampler.h"
 
 namespace keel::data {
 
@@ -32,7 +32,7 @@ struct PairBatchOptions {
 // rows as fit its longer side, rounded down to a multiple of row_multiple unless fewer than that
 // fit; the last batch may hold more. All epochs have the same shapes. A pair longer than max_tokens
 // is a batch by itself. No row is dropped.
-class PairBatches final : public BatchPlan {
+class PairBatches final : public BatchSampler {
  public:
   // Throws Error{kUsage} for options or a length below 1, and for no rows.
   PairBatches(std::vector<PairLength> lengths, const PairBatchOptions& options);

@@ -20,9 +20,9 @@ constexpr std::int64_t kFewestPictures = 10;  // to hold some out of
 constexpr std::uint32_t kHeldOutPictures = stream_of("pictures.held_out");
 
 // The entries of a folder; hidden ones are counted.
-std::vector<fs::path> entries_of(const fs::path& folder, io::LeftOutFiles& left_out) {
+std::vector<fs::path> entries_of(const fs::path& folder, io::SkippedFiles& skipped) {
   std::error_code error;
-  std::vector<fs::path> entries = io::visible_entries(folder, error, &left_out);
+  std::vector<fs::path> entries = io::visible_entries(folder, error, &skipped);
   check(!error, ErrorKind::kIo, "[pictures] {}: {}", folder.string(), error.message());
   return entries;
 }
@@ -38,14 +38,14 @@ void expect_name(const std::string& name, const fs::path& folder) {
 }
 
 // The pictures in the folder of a class.
-std::vector<fs::path> pictures_of(const fs::path& of_class, io::LeftOutFiles& left_out) {
+std::vector<fs::path> pictures_of(const fs::path& of_class, io::SkippedFiles& skipped) {
   std::vector<fs::path> files;
-  for (const fs::path& file : entries_of(of_class, left_out)) {
+  for (const fs::path& file : entries_of(of_class, skipped)) {
     std::error_code ignored;
     if (!fs::is_regular_file(file, ignored)) {
-      left_out.add(fs::is_directory(file, ignored) ? "folders" : "no regular files");
+      skipped.add(fs::is_directory(file, ignored) ? "folders" : "no regular files");
     } else if (!io::is_picture(file)) {
-      left_out.add_ending(file);
+      skipped.add_ending(file);
     } else {
       files.push_back(file);
     }
@@ -54,15 +54,15 @@ std::vector<fs::path> pictures_of(const fs::path& of_class, io::LeftOutFiles& le
 }
 
 // The pictures of each class; folders without any are none.
-FilesByClass find_classes(const fs::path& folder, io::LeftOutFiles& left_out) {
+FilesByClass find_classes(const fs::path& folder, io::SkippedFiles& skipped) {
   FilesByClass classes;
-  for (const fs::path& of_class : entries_of(folder, left_out)) {
+  for (const fs::path& of_class : entries_of(folder, skipped)) {
     std::error_code ignored;
     if (!fs::is_directory(of_class, ignored)) {
-      left_out.add_ending(of_class);
+      skipped.add_ending(of_class);
       continue;
     }
-    std::vector<fs::path> files = pictures_of(of_class, left_out);
+    std::vector<fs::path> files = pictures_of(of_class, skipped);
     if (files.empty()) continue;
     expect_name(of_class.filename().string(), folder);
     classes[of_class.filename().string()] = std::move(files);
@@ -70,14 +70,14 @@ FilesByClass find_classes(const fs::path& folder, io::LeftOutFiles& left_out) {
   return classes;
 }
 
-FilesByClass classes_in(const fs::path& folder, io::LeftOutFiles& left_out) {
-  FilesByClass classes = find_classes(folder, left_out);
+FilesByClass classes_in(const fs::path& folder, io::SkippedFiles& skipped) {
+  FilesByClass classes = find_classes(folder, skipped);
   check(!classes.empty(), ErrorKind::kIo,
         "[pictures] {}: expected folders of pictures, CLASS/*{}, got none{}{}", folder.string(),
         io::picture_endings(),
         io::near_misses(folder, {".bin", ".png", ".jpg", ".jpeg", ".pgm", ".ppm"},
                         "a class has a folder, and files of CIFAR-10 are called data_batch*.bin"),
-        left_out.note());
+        skipped.note());
   return classes;
 }
 
@@ -93,7 +93,7 @@ std::optional<fs::path> split_folder(const fs::path& folder,
 // DIR/train is the split unless it holds the pictures of a class that is called train.
 std::optional<fs::path> train_folder(const fs::path& folder) {
   const std::optional<fs::path> train = split_folder(folder, {"train"});
-  io::LeftOutFiles ignored;
+  io::SkippedFiles ignored;
   return train && !find_classes(*train, ignored).empty() ? train : std::nullopt;
 }
 
@@ -104,9 +104,9 @@ struct PictureFile {
 
 // The pictures of a folder in the order of their classes and names.
 std::vector<PictureFile> list_files(const fs::path& folder, const std::vector<std::string>& classes,
-                                    io::LeftOutFiles& left_out) {
+                                    io::SkippedFiles& skipped) {
   std::vector<PictureFile> files;
-  for (const auto& [name, of_class] : classes_in(folder, left_out)) {
+  for (const auto& [name, of_class] : classes_in(folder, skipped)) {
     const auto known = std::ranges::find(classes, name);
     check(known != classes.end(), ErrorKind::kBadInput,
           "[pictures] {}: expected folders of the classes {}, got {}", folder.string(),
@@ -165,19 +165,19 @@ std::optional<fs::path> folder_of_part(const fs::path& folder, task::Split split
 // The folder of the one part that is wanted: its own, or all of a folder that is not in parts.
 std::optional<fs::path> folder_of_only(const fs::path& folder, task::Split split) {
   const std::optional<fs::path> own = folder_of_part(folder, split);
-  io::LeftOutFiles ignored;
+  io::SkippedFiles ignored;
   if (own && !find_classes(*own, ignored).empty()) return own;
   return train_folder(folder) ? std::nullopt : std::optional(folder);
 }
 
 PictureFolder read_one_part(const fs::path& folder, const PictureFolderOptions& options) {
   PictureFolder all;
-  io::LeftOutFiles left_out;
-  const FilesByClass found = classes_in(folder, left_out);
+  io::SkippedFiles skipped;
+  const FilesByClass found = classes_in(folder, skipped);
   all.classes = options.classes.empty() ? names_of(found) : options.classes;
-  all.valid_source = all.test_source = folder.string() + left_out.note();
+  all.valid_source = all.test_source = folder.string() + skipped.note();
   const auto read = [folder, classes = all.classes] {
-    io::LeftOutFiles listed_before;
+    io::SkippedFiles listed_before;
     return read_pictures(list_files(folder, classes, listed_before));
   };
   if (options.only == task::Split::kTrain) all.train = read();
@@ -196,7 +196,7 @@ struct Source {
 // are not drawn are not read.
 void hold_out_pictures(PictureFolder& all, const Source& source,
                        const PictureFolderOptions& options) {
-  const std::vector<PictureFile> files = list_files(source.folder, all.classes, all.left_out);
+  const std::vector<PictureFile> files = list_files(source.folder, all.classes, all.skipped);
   const std::int64_t rows = std::ssize(files);
   const std::string place = source.folder.string();
   const std::string tenth =
@@ -237,25 +237,25 @@ PictureFolder read_picture_folder(const fs::path& folder, const PictureFolderOpt
   const auto valid = has_parts ? folder_of_part(folder, task::Split::kValid) : std::nullopt;
   const auto test = has_parts ? folder_of_part(folder, task::Split::kTest) : std::nullopt;
   PictureFolder all;
-  io::LeftOutFiles ignored;  // the files are listed once more
+  io::SkippedFiles ignored;  // the files are listed once more
   all.classes = options.classes.empty() ? names_of(classes_in(train, ignored)) : options.classes;
   check(all.classes.size() >= 2, ErrorKind::kBadInput,
-        "[pictures] {}: expected two classes or more, got {} alone", train.string(),
+        "[pictures] {}: expected two classes or more, got only {}", train.string(),
         all.classes.front());
   hold_out_pictures(all, {train, !valid, !test}, options);
   if (valid) {
-    io::LeftOutFiles left_out;
-    all.valid = read_pictures(list_files(*valid, all.classes, left_out));
-    all.valid_source = valid->string() + left_out.note();
+    io::SkippedFiles skipped;
+    all.valid = read_pictures(list_files(*valid, all.classes, skipped));
+    all.valid_source = valid->string() + skipped.note();
   }
   if (test) {
     all.test = [path = *test, classes = all.classes] {
-      io::LeftOutFiles listed_before;
+      io::SkippedFiles listed_before;
       return read_pictures(list_files(path, classes, listed_before));
     };
-    io::LeftOutFiles left_out;
-    find_classes(*test, left_out);
-    all.test_source = test->string() + left_out.note();
+    io::SkippedFiles skipped;
+    find_classes(*test, skipped);
+    all.test_source = test->string() + skipped.note();
   }
   return all;
 }

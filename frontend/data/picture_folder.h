@@ -17,7 +17,7 @@ struct PictureFolder {
   std::vector<std::string> classes;
   Pictures train, valid;
   std::int64_t not_drawn = 0;      // pictures of training beyond PictureFolderOptions::train_rows
-  io::LeftOutFiles left_out;       // of the folder of training: files that are no pictures
+  io::SkippedFiles skipped;        // of the folder of training: files that are no pictures
   std::function<Pictures()> test;  // reads its files, if the part has a folder of its own
   // "a tenth of DIR/train, drawn by data.seed=1", or the part's folder.
   std::string valid_source, test_source;

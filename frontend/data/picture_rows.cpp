@@ -80,12 +80,12 @@ std::vector<task::Input> picture_inputs(const task::Sizes& sizes) {
 }
 
 PictureRows::PictureRows(SplitNotes notes, Pictures pictures, bool augments)
-    : RowSet(std::move(notes)),
+    : Dataset(std::move(notes)),
       pictures_(std::move(pictures)),
       augments_(augments),
       values_(normalized_values()) {}
 
-std::unique_ptr<BatchPlan> PictureRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<BatchSampler> PictureRows::plan(const task::StreamOptions& options) const {
   return std::make_unique<FixedBatches>(rows(), options);
 }
 

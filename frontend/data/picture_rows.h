@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/data/row_set.h"
+#include "frontend/data/dataset.h"
 
 namespace keel::data {
 
@@ -39,13 +39,13 @@ std::vector<task::Input> picture_inputs(const task::Sizes& sizes);
 
 // The pictures as (x / 255 - mean) / deviation, with mean and deviation of each colour in ImageNet,
 // as most programs for CIFAR-10 have them. In FixedBatches.
-class PictureRows final : public RowSet {
+class PictureRows final : public Dataset {
  public:
   // `augments`: training sees crop_and_flip of every row. Evaluation sees it as it is.
   PictureRows(SplitNotes notes, Pictures pictures, bool augments);
 
   std::int64_t rows() const { return pictures_.rows(); }
-  std::unique_ptr<BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::unique_ptr<BatchSampler> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return picture_inputs(sizes);
   }

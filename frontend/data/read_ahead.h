@@ -18,8 +18,8 @@ namespace keel::data {
 // asks for another batch, the work is thrown away, which costs only time. One thread at a time
 // calls the inner stream's steps(), items() and at(); its other functions are const, and are called
 // at any time. at() throws an error of the inner stream if, and only if, the batch that failed is
-// asked for, and tries that batch anew when it is asked for again. To be used by one thread, like
-// every stream.
+// asked for, and tries that batch once more when it is asked for again. To be used by one thread,
+// like every stream.
 class ReadAhead final : public task::Stream {
  public:
   explicit ReadAhead(std::unique_ptr<task::Stream> inner);
@@ -35,7 +35,7 @@ class ReadAhead final : public task::Stream {
   // Waits likewise, and reads no batch ahead.
   const task::Batch& pick(std::span<const std::int64_t> rows) override;
   std::vector<task::Sizes> shapes() const override { return inner_->shapes(); }
-  std::vector<task::LeftOut> left_out() const override { return inner_->left_out(); }
+  std::vector<task::Skipped> skipped() const override { return inner_->skipped(); }
   std::int64_t number(std::int64_t row) const override { return inner_->number(row); }
   std::unique_ptr<task::Decoder> decoder() const override { return inner_->decoder(); }
 

@@ -16,7 +16,7 @@ constexpr std::uint32_t kRowBatchOrder = stream_of("data.batches");
 }  // namespace
 
 RowBatches::RowBatches(std::int64_t rows, RowLengths lengths, const RowBatchOptions& options)
-    : BatchPlan(rows, options.shuffle.has_value()),
+    : BatchSampler(rows, options.shuffle.has_value()),
       lengths_(std::move(lengths)),
       options_(options) {
   check(rows >= 1, ErrorKind::kUsage, "[batches] rows: expected 1 or more, got {}", rows);
@@ -24,9 +24,9 @@ RowBatches::RowBatches(std::int64_t rows, RowLengths lengths, const RowBatchOpti
         options.batch);
   check(!options.shuffle || options.batch <= rows, ErrorKind::kUsage,
         "[batches] train.batch: expected at most the {} rows, got {}", rows, options.batch);
-  const std::int64_t together = options.shuffle ? rows - left_out() : group();
-  for (std::int64_t first = 0; first < rows - left_out(); first += together) {
-    cut(first, std::min(first + together, rows - left_out()));
+  const std::int64_t together = options.shuffle ? rows - skipped() : group();
+  for (std::int64_t first = 0; first < rows - skipped(); first += together) {
+    cut(first, std::min(first + together, rows - skipped()));
   }
 }
 
@@ -62,7 +62,7 @@ void RowBatches::plan(std::uint32_t epoch, Epoch& planned) const {
   std::int64_t together = group();
   if (options_.shuffle) {
     shuffle(planned.order, Philox(*options_.shuffle, kRowOrder, epoch));
-    planned.order.resize(std::size_t(rows() - left_out()));
+    planned.order.resize(std::size_t(rows() - skipped()));
     shuffle(planned.cuts, Philox(*options_.shuffle, kRowBatchOrder, epoch));
     together = rows();
   }

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "frontend/data/batch_plan.h"
+#include "frontend/data/batch_sampler.h"
 
 namespace keel::data {
 
@@ -31,7 +31,7 @@ struct RowLengths {
 //   order  of the batches: the permutation of (seed, "data.batches", epoch)
 // Without a seed rows come group by group in their own order, where each group is sorted by length
 // and cut; the last batch of a group may have fewer rows, and is filled up with padding.
-class RowBatches final : public BatchPlan {
+class RowBatches final : public BatchSampler {
  public:
   // Throws Error{kUsage} for no rows, a batch below 1 and, in training, one larger than all rows.
   RowBatches(std::int64_t rows, RowLengths lengths, const RowBatchOptions& options);
@@ -41,7 +41,7 @@ class RowBatches final : public BatchPlan {
   std::int64_t capacity() const;
   // The capacity with every combination of lengths; some of them may never come.
   std::vector<task::Sizes> shapes() const override;
-  std::int64_t left_out() const override { return options_.shuffle ? rows() % options_.batch : 0; }
+  std::int64_t skipped() const override { return options_.shuffle ? rows() % options_.batch : 0; }
 
  private:
   void plan(std::uint32_t epoch, Epoch& planned) const override;

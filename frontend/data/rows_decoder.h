@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 
 namespace keel::data {
 
@@ -16,7 +16,7 @@ class RowsDecoder : public task::Decoder {
 
  protected:
   // Sets the rows to ask about; batches have `batch` rows or tokens. Without rows nothing is asked.
-  void ask(std::shared_ptr<const RowSet> rows, std::int64_t batch) {
+  void ask(std::shared_ptr<const Dataset> rows, std::int64_t batch) {
     stream_.emplace(std::move(rows), task::StreamOptions{.batch = batch});
   }
   // Takes the network's predictions for a row that is at that place of the batch.
@@ -24,7 +24,7 @@ class RowsDecoder : public task::Decoder {
                       const std::map<std::string, Tensor>& predictions) = 0;
 
  private:
-  std::optional<PlannedStream> stream_;  // nothing without rows
+  std::optional<DataLoader> stream_;  // nothing without rows
   std::int64_t step_ = 0;
   const task::Batch* batch_ = nullptr;  // the one that was given last
 };

@@ -6,32 +6,34 @@
 
 namespace keel::data {
 
-ShardPlace shard_place(const task::Portion& portion, std::int64_t batches, std::int64_t step) {
-  if (portion.is_whole() && portion.accumulate == 1) return {step, step, 0};
-  const std::int64_t steps = batches * portion.count();
+ShardPlace shard_place(const task::ShardRange& shard_range, std::int64_t batches,
+                       std::int64_t step) {
+  if (shard_range.is_whole() && shard_range.accumulate == 1) return {step, step, 0};
+  const std::int64_t steps = batches * shard_range.count();
   check(step >= 0 && step < steps, ErrorKind::kUsage, "[shards] step: expected 0 to {}, got {}",
         steps - 1, step);
-  const std::int64_t whole = portion.accumulate * portion.count();  // steps of a full update
-  const std::int64_t first_batch = step / whole * portion.accumulate;
-  const std::int64_t of_update = std::min(portion.accumulate, batches - first_batch);
+  const std::int64_t whole =
+      shard_range.accumulate * shard_range.count();  // steps of a full update
+  const std::int64_t first_batch = step / whole * shard_range.accumulate;
+  const std::int64_t of_update = std::min(shard_range.accumulate, batches - first_batch);
   const std::int64_t within = step % whole;
-  if (portion.by_batch) {
-    return {first_batch + within / portion.count(), first_batch,
-            portion.first + within % portion.count()};
+  if (shard_range.by_batch) {
+    return {first_batch + within / shard_range.count(), first_batch,
+            shard_range.first + within % shard_range.count()};
   }
-  return {first_batch + within % of_update, first_batch, portion.first + within / of_update};
+  return {first_batch + within % of_update, first_batch, shard_range.first + within / of_update};
 }
 
 std::span<const std::int64_t> shard_rows(std::span<const std::int64_t> rows, std::int64_t shard,
-                                         const task::Portion& portion) {
+                                         const task::ShardRange& shard_range) {
   const auto begin = [&](std::int64_t s) {
-    return std::size_t(s * std::ssize(rows) / portion.shards);
+    return std::size_t(s * std::ssize(rows) / shard_range.shards);
   };
   return rows.subspan(begin(shard), begin(shard + 1) - begin(shard));
 }
 
-std::int64_t shard_places(std::int64_t places, const task::Portion& portion) {
-  return (places + portion.shards - 1) / portion.shards;
+std::int64_t shard_places(std::int64_t places, const task::ShardRange& shard_range) {
+  return (places + shard_range.shards - 1) / shard_range.shards;
 }
 
 }  // namespace keel::data

@@ -8,7 +8,7 @@
 namespace keel::data {
 namespace {
 
-void expect_fits(const TableColumn& column, const Dataset& dataset) {
+void expect_fits(const TableColumn& column, const TensorDataset& dataset) {
   const Tensor& source = dataset.column(column.name);
   const std::int64_t own = source.elements() / std::max<std::int64_t>(dataset.rows(), 1);
   const bool converts = source.dtype() == DType::kU8 && column.dtype == DType::kF32;
@@ -30,15 +30,15 @@ std::vector<task::Input> inputs_of(const std::vector<TableColumn>& columns,
   return inputs;
 }
 
-TableRows::TableRows(Dataset dataset, std::vector<TableColumn> columns)
-    : RowSet({dataset.source()}), dataset_(std::move(dataset)), columns_(std::move(columns)) {
+TableRows::TableRows(TensorDataset dataset, std::vector<TableColumn> columns)
+    : Dataset({dataset.source()}), dataset_(std::move(dataset)), columns_(std::move(columns)) {
   for (const TableColumn& column : columns_) {
     expect_fits(column, dataset_);
     sources_.push_back(&dataset_.column(column.name));
   }
 }
 
-std::unique_ptr<BatchPlan> TableRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<BatchSampler> TableRows::plan(const task::StreamOptions& options) const {
   return std::make_unique<FixedBatches>(dataset_.rows(), options);
 }
 
@@ -59,9 +59,9 @@ void TableRows::put(task::Batch& batch, const RowVisit& visit) const {
 }
 
 TableSplits::TableSplits(std::vector<TableColumn> columns, Make train, Make valid, Make test)
-    : RowSplits([columns = std::move(columns),
-                 make = std::array{std::move(train), std::move(valid), std::move(test)}](
-                    task::Split split) {
+    : DatasetSplits([columns = std::move(columns),
+                     make = std::array{std::move(train), std::move(valid), std::move(test)}](
+                        task::Split split) {
         return std::make_shared<const TableRows>(make[std::size_t(split)](), columns);
       }) {}
 

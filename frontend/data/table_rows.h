@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "frontend/data/dataset.h"
+#include "frontend/data/data_loader.h"
 #include "frontend/data/gather.h"
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/tensor_dataset.h"
 
 namespace keel::data {
 
@@ -25,31 +25,31 @@ std::vector<task::Input> inputs_of(const std::vector<TableColumn>& columns,
                                    const task::Sizes& sizes);
 
 // The rows of a data set, in FixedBatches.
-class TableRows final : public RowSet {
+class TableRows final : public Dataset {
  public:
   // Throws Error{kUsage} when a column does not fit.
-  TableRows(Dataset dataset, std::vector<TableColumn> columns);
+  TableRows(TensorDataset dataset, std::vector<TableColumn> columns);
 
-  const Dataset& dataset() const { return dataset_; }
-  std::unique_ptr<BatchPlan> plan(const task::StreamOptions& options) const override;
+  const TensorDataset& dataset() const { return dataset_; }
+  std::unique_ptr<BatchSampler> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return inputs_of(columns_, sizes);
   }
   void put(task::Batch& batch, const RowVisit& visit) const override;
 
  private:
-  Dataset dataset_;
+  TensorDataset dataset_;
   std::vector<TableColumn> columns_;
   std::vector<const Tensor*> sources_;  // of each column
 };
 
 // Three tables, each made when a stream of it is first asked for.
-class TableSplits : public RowSplits {
+class TableSplits : public DatasetSplits {
  public:
-  using Make = std::function<Dataset()>;
+  using Make = std::function<TensorDataset()>;
   TableSplits(std::vector<TableColumn> columns, Make train, Make valid, Make test);
 
-  const Dataset& table(task::Split split) const {
+  const TensorDataset& table(task::Split split) const {
     return static_cast<const TableRows&>(*rows(split)).dataset();
   }
 };

@@ -41,7 +41,7 @@ std::span<const std::int32_t> TextRows::tokens(std::int64_t row) const {
   return std::span(tokens_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
 }
 
-std::unique_ptr<BatchPlan> TextRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<BatchSampler> TextRows::plan(const task::StreamOptions& options) const {
   std::vector<std::int64_t> lengths;
   for (std::int64_t row = 0; row < size(); ++row) lengths.push_back(std::ssize(tokens(row)));
   return std::make_unique<TokenBatches>(std::move(lengths),

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 
 namespace keel::data {
 
@@ -15,9 +15,9 @@ namespace keel::data {
 //   tokens  i32 (rows, length)   numbers of the words from the left, then 0
 //   mask    u8 (rows, length)    1 where there is a word
 //   label   i32 (rows)           -1 for a row of padding
-class TextRows final : public RowSet {
+class TextRows final : public Dataset {
  public:
-  explicit TextRows(SplitNotes notes) : RowSet(std::move(notes)) {}
+  explicit TextRows(SplitNotes notes) : Dataset(std::move(notes)) {}
 
   // A row without words becomes the one word Vocabulary::kUnk, so that a mean over its words exists
   // and the row is counted like every other. Throws Error{kUsage} for a number below 1, because 0
@@ -28,7 +28,7 @@ class TextRows final : public RowSet {
   std::span<const std::int32_t> tokens(std::int64_t row) const;
   std::int32_t label(std::int64_t row) const { return labels_[static_cast<std::size_t>(row)]; }
 
-  std::unique_ptr<BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::unique_ptr<BatchSampler> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   void put(task::Batch& batch, const RowVisit& visit) const override;
 

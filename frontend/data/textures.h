@@ -1,4 +1,4 @@
-// "tex10": made-up textures of ten classes, so that everything can be tried without a download.
+// "tex10": synthetic textures of ten classes, so that everything can be tried without a download.
 #pragma once
 
 #include <string>

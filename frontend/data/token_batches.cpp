@@ -30,7 +30,7 @@ std::int64_t bucket_of(std::int64_t length, std::int64_t multiple) {
 }
 
 TokenBatches::TokenBatches(std::vector<std::int64_t> lengths, const TokenBatchOptions& options)
-    : BatchPlan(std::ssize(lengths), !options.sorted),
+    : BatchSampler(std::ssize(lengths), !options.sorted),
       lengths_(std::move(lengths)),
       options_(options) {
   const auto expect = [](std::string_view name, std::int64_t value) {

@@ -1,7 +1,7 @@
 // Plans batches of sentences, where the size of a batch is measured in tokens.
 #pragma once
 
-#include "frontend/data/batch_plan.h"
+#include "frontend/data/batch_sampler.h"
 
 namespace keel::data {
 
@@ -26,7 +26,7 @@ std::int64_t bucket_of(std::int64_t length, std::int64_t multiple);
 //   order  of the batches: the permutation of (seed, "data.batches", epoch); ascending if `sorted`
 // A batch whose longest row is in bucket L has max(1, max_tokens / L) rows, so that a bucket has
 // one shape. A row longer than max_tokens is a batch by itself. No row is dropped.
-class TokenBatches final : public BatchPlan {
+class TokenBatches final : public BatchSampler {
  public:
   // Throws Error{kUsage} for options or a length below 1, and for no rows.
   TokenBatches(std::vector<std::int64_t> lengths, const TokenBatchOptions& options);

@@ -15,7 +15,7 @@ namespace keel::decode {
 //   input   i32 (1, length)  tokens that follow those of the batch before
 //   begins  u8 (1)           1 in the first batch: nothing is carried into it (nn::Carry)
 //   logits  (1, vocabulary)  of the token after the last of them
-// What it remembers between batches, memory or keys and values, are its carries.
+// Its memory between batches, such as keys and values, is in its carries.
 struct ContinuationModel {
   std::string network;
   std::vector<std::int32_t> prompt;                  // at least one token

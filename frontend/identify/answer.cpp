@@ -1,4 +1,4 @@
-// What an answer says of itself.
+// The description of an answer.
 #include <algorithm>
 #include <set>
 
@@ -25,7 +25,7 @@ constexpr Advice kAdvice[] = {{"eps", "a row whose variance is near eps"},
 constexpr std::pair<const char*, const char*> kTwins[] = {
     {"layernorm_simple",
      "layernorm without parameters; detachnorm, detachmean and detachvariance "
-     "differ in dx alone"},
+     "differ only in dx"},
     {"pn_v", "mabn in its first steps, and powernorm in its warm-up"},
     {"batchnorm",
      "recurrentbatchnorm of one time step, sequencebatchnorm over all, and batchrenorm "
@@ -76,9 +76,9 @@ std::string Candidate::norm() const {
   const std::string way = gradient();
   if (form.by_step) return "recurrentbatchnorm";
   if (!form.norm.starts_with("layernorm")) return form.norm;
-  if (way == "mean and deviation constant") return "detachnorm";
-  if (way == "mean constant") return "detachmean";
-  return way == "deviation constant" ? "detachvariance" : form.norm;
+  if (way == "backward treats mean and deviation as constants") return "detachnorm";
+  if (way == "backward treats the mean as a constant") return "detachmean";
+  return way == "backward treats the deviation as a constant" ? "detachvariance" : form.norm;
 }
 
 std::vector<Option> Candidate::options() const {

@@ -1,4 +1,4 @@
-// What a caller knows of a norm: numbers that went in and came out, in float64.
+// The caller's knowledge of a norm: numbers that went in and came out, in float64.
 #pragma once
 
 #include <optional>

@@ -32,10 +32,10 @@ std::string rounded(double value) { return fmt::format("{:.4g}", value); }
 
 // y = a xhat + b xhat^2 by least squares: AdaNorm's C = a and k = -b / a. Returns false where there
 // is no square, and so no AdaNorm.
-bool fit_adanorm(Backend& judge, const Given& given, Form& form) {
+bool fit_adanorm(Backend& reference, const Given& given, Form& form) {
   Form simple = form;
   simple.norm = "layernorm_simple";
-  const Tensor xhat = Trial(judge, given, simple).y();
+  const Tensor xhat = Trial(reference, given, simple).y();
   double m2 = 0, m3 = 0, m4 = 0, y1 = 0, y2 = 0;
   for (std::int64_t i = 0; i < xhat.elements(); ++i) {
     const double h = xhat.at(i), y = given.y.at(i);
@@ -57,13 +57,14 @@ struct Near {
 };
 
 // Every form whose norm takes such an x, nearest first.
-std::vector<Near> all_forms(Backend& judge, const std::vector<Form>& forms, const Views& views) {
+std::vector<Near> all_forms(Backend& reference, const std::vector<Form>& forms,
+                            const Views& views) {
   std::vector<Near> found;
   for (Form form : forms) {
     const Given& given = views.of(form);
     try {
-      if (form.norm == "adanorm" && !fit_adanorm(judge, given, form)) continue;
-      found.push_back({misfit(Trial(judge, given, form).y(), given.y), std::move(form)});
+      if (form.norm == "adanorm" && !fit_adanorm(reference, given, form)) continue;
+      found.push_back({misfit(Trial(reference, given, form).y(), given.y), std::move(form)});
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kUsage) throw;  // the norm does not take these arrays
     }
@@ -77,9 +78,9 @@ const std::set<std::string> kOfParameters{"gain", "bias", "per_pixel"};
 
 // Rows' norms of which a statistic counts as a constant in the backward.
 constexpr std::pair<const char*, const char*> kDetached[] = {
-    {"detachnorm", "mean and deviation constant"},
-    {"detachmean", "mean constant"},
-    {"detachvariance", "deviation constant"}};
+    {"detachnorm", "backward treats mean and deviation as constants"},
+    {"detachmean", "backward treats the mean as a constant"},
+    {"detachvariance", "backward treats the deviation as a constant"}};
 
 // dy * gain, element by element of rows with as many features as the gain has.
 Tensor scaled(const Tensor& dy, const Tensor* gain) {
@@ -92,11 +93,11 @@ Tensor scaled(const Tensor& dy, const Tensor* gain) {
 
 class Gradients {
  public:
-  Gradients(Backend& judge, const Given& given, Candidate& candidate, Trial& trial)
-      : judge_(judge), given_(given), candidate_(candidate), trial_(trial) {}
+  Gradients(Backend& reference, const Given& given, Candidate& candidate, Trial& trial)
+      : reference_(reference), given_(given), candidate_(candidate), trial_(trial) {}
 
   void measure() {
-    const JudgedGradient own = trial_.gradient(*given_.dy);
+    const ComparedGradient own = trial_.gradient(*given_.dy);
     if (given_.dx) add("exact", own.dx);
     if (given_.dgain && own.dgain) candidate_.dgain = own.dgain->distance(*given_.dgain);
     if (!given_.dx || candidate_.dx.front().second <= 1) return;
@@ -118,7 +119,7 @@ class Gradients {
     const Tensor dy = scaled(*given_.dy, trial_.gain());
     for (const auto& [norm, way] : kDetached) {
       form.norm = norm;
-      add(way, Trial(judge_, plain, form).gradient(dy).dx);
+      add(way, Trial(reference_, plain, form).gradient(dy).dx);
     }
   }
 
@@ -128,21 +129,21 @@ class Gradients {
     const double step = candidate_.form.adds_one ? -1 : 1;
     for (double& v : other.as<double>()) v += step;
     std::ranges::fill(none.as<double>(), 1);
-    add(step < 0 ? "gain without its offset" : "gain with an offset of 1",
+    add(step < 0 ? "backward ignores the +1 on the gain" : "backward adds 1 to the gain",
         trial_.gradient(*given_.dy, &other).dx);
-    add("without gain", trial_.gradient(*given_.dy, &none).dx);
+    add("backward ignores the gain", trial_.gradient(*given_.dy, &none).dx);
   }
 
-  Backend& judge_;
+  Backend& reference_;
   const Given& given_;
   Candidate& candidate_;
   Trial& trial_;
 };
 
-void add_gradients(Backend& judge, const Given& given, Candidate& candidate) {
+void add_gradients(Backend& reference, const Given& given, Candidate& candidate) {
   if (!given.dx && !given.dgain) return;  // else given_of saw to dy
-  Trial trial(judge, given, candidate.form);
-  Gradients(judge, given, candidate, trial).measure();
+  Trial trial(reference, given, candidate.form);
+  Gradients(reference, given, candidate, trial).measure();
 }
 
 // Whatever has fewer options comes first, then a usual eps, then what is nearest.
@@ -158,7 +159,7 @@ bool is_plainer(const Candidate& a, const Candidate& b) {
   return key(a) < key(b);
 }
 
-// Those whose gradient fits, the exact one first; all if none does.
+// Keeps the candidates whose gradient fits, the exact one first; keeps all if none fits.
 void keep_by_gradient(std::vector<Candidate>& matches) {
   const auto fits = [](const Candidate& c) { return !c.gradient().empty(); };
   if (std::ranges::none_of(matches, fits)) return;
@@ -167,14 +168,14 @@ void keep_by_gradient(std::vector<Candidate>& matches) {
                                 [](const Candidate& c) { return c.gradient() == "exact"; });
 }
 
-std::vector<Candidate> nearest_forms(Backend& judge, const std::vector<Form>& forms,
+std::vector<Candidate> nearest_forms(Backend& reference, const std::vector<Form>& forms,
                                      const Views& views) {
   std::vector<Candidate> chosen;
-  for (Near& near : all_forms(judge, forms, views)) {
+  for (Near& near : all_forms(reference, forms, views)) {
     if (!chosen.empty() && near.misfit >= kNear) break;
     const Given& given = views.of(near.form);
-    Trial trial(judge, given, near.form);
-    const double distance = trial.judged_y().distance(given.y);
+    Trial trial(reference, given, near.form);
+    const double distance = trial.bounded_y().distance(given.y);
     chosen.push_back({std::move(near.form), distance, trial.has_general_bounds(), {}, {}});
   }
   std::ranges::stable_sort(chosen, {}, &Candidate::y);
@@ -190,10 +191,10 @@ bool Answer::fits() const {
          c.dgain.value_or(0) <= 1;
 }
 
-Answer identify(Backend& judge, const Given& given) {
+Answer identify(Backend& reference, const Given& given) {
   Answer answer;
   const Views views(given);
-  std::vector<Candidate> chosen = nearest_forms(judge, forms_for(given), views);
+  std::vector<Candidate> chosen = nearest_forms(reference, forms_for(given), views);
   if (chosen.empty()) return answer;
   for (Candidate& c : chosen) {
     if (c.y <= 1) answer.matches.push_back(std::move(c));
@@ -204,13 +205,13 @@ Answer identify(Backend& judge, const Given& given) {
   }
   std::ranges::stable_sort(answer.matches, is_plainer);
   for (Candidate& c : answer.matches.empty() ? answer.nearest : answer.matches) {
-    add_gradients(judge, views.of(c.form), c);
+    add_gradients(reference, views.of(c.form), c);
   }
   keep_by_gradient(answer.matches);
   answer.notes = undecided(answer.matches);
   if (!given.after.empty()) {
     const Form& form = answer.best().form;
-    for (std::string& line : running(judge, views.of(form), form)) {
+    for (std::string& line : running(reference, views.of(form), form)) {
       answer.notes.push_back(std::move(line));
     }
   }

@@ -39,12 +39,12 @@ struct Answer {
   bool fits() const;
 };
 
-// Tries every form that takes x in the judge, a backend of float64.
-Answer identify(Backend& judge, const Given& given);
+// Tries every form that takes x in the reference, a backend of float64.
+Answer identify(Backend& reference, const Given& given);
 
 // Sentences on options that the data do not tell.
 std::vector<std::string> undecided(const std::vector<Candidate>& matches);
 // Sentences on running statistics: which share of the batch they took, or why that is not told.
-std::vector<std::string> running(Backend& judge, const Given& given, const Form& form);
+std::vector<std::string> running(Backend& reference, const Given& given, const Form& form);
 
 }  // namespace keel::identify

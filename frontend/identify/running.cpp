@@ -38,8 +38,8 @@ struct Told {
 
 class Running {
  public:
-  Running(Backend& judge, const Given& given, const Form& form, const Average& average)
-      : judge_(judge), given_(given), form_(form), average_(average) {}
+  Running(Backend& reference, const Given& given, const Form& form, const Average& average)
+      : reference_(reference), given_(given), form_(form), average_(average) {}
 
   std::string line(const std::string& state) const {
     Told best;
@@ -67,7 +67,7 @@ class Running {
     Form form = form_;
     form.set(average_.option, fmt::format("{}", average_.keeps ? 1 - share : share));
     if (kind == "unbiased") form.set("running_unbiased", "true");
-    return Trial(judge_, given_, form).states();
+    return Trial(reference_, given_, form).states();
   }
 
   std::optional<Told> tried(const std::string& state, const std::string& kind) const {
@@ -80,7 +80,7 @@ class Running {
     return Told{states_for(*share, kind).at(state).distance(after), *share, kind};
   }
 
-  Backend& judge_;
+  Backend& reference_;
   const Given& given_;
   const Form& form_;
   const Average& average_;
@@ -89,28 +89,28 @@ class Running {
 // Why nothing is told of a state's average; "": it is told.
 std::string untold(const Trial& trial, const Given& given, const Form& form,
                    const std::string& state) {
-  if (form.by_step) return state + ": how recurrentbatchnorm changes it is not judged";
+  if (form.by_step) return state + ": how recurrentbatchnorm changes it is not checked";
   if (!trial.has_state(state)) return fmt::format("{}: {} has no such state", state, form.norm);
   if (!given.before.contains(state)) {
     return fmt::format("{0}: nothing can be told without before.{0}", state);
   }
   if (form.evaluates) return state + ": y is that of evaluation, which changes no state";
   if (std::ranges::find(kAverages, form.norm, &Average::norm) == std::end(kAverages)) {
-    return fmt::format("{}: how {} changes it is not judged", state, form.norm);
+    return fmt::format("{}: how {} changes it is not checked", state, form.norm);
   }
   return "";
 }
 
 }  // namespace
 
-std::vector<std::string> running(Backend& judge, const Given& given, const Form& form) {
+std::vector<std::string> running(Backend& reference, const Given& given, const Form& form) {
   std::vector<std::string> lines;
   const auto average = std::ranges::find(kAverages, form.norm, &Average::norm);
-  const Trial trial(judge, given, form);
+  const Trial trial(reference, given, form);
   for (const auto& [name, after] : given.after) {
     if (name == "step" || name == "t0.seen") continue;  // a counter is no statistic
     std::string line = untold(trial, given, form, name);
-    if (line.empty()) line = Running(judge, given, form, *average).line(name);
+    if (line.empty()) line = Running(reference, given, form, *average).line(name);
     lines.push_back(std::move(line));
   }
   return lines;

@@ -55,11 +55,11 @@ double Judged::distance(const Tensor& got) const {
   return most;
 }
 
-Trial::Trial(Backend& judge, const Given& given, const Form& form)
-    : judge_(judge), given_(given), form_(form) {
+Trial::Trial(Backend& reference, const Given& given, const Form& form)
+    : reference_(reference), given_(given), form_(form) {
   nn::Net net{.graph = graph_};
   if (form.evaluates) net.mode = nn::Mode::kEvaluate;
-  net.tick = graph_.input("tick", {DType::kI32, {}});
+  net.step = graph_.input("step", {DType::kI32, {}});
   net.first_row = graph_.constant(Tensor(DType::kI32, {}));
   const Shape& shape = given.x.shape();
   const Shape own = form.by_step ? Shape{shape[0], shape[1] * shape[2]} : shape;
@@ -100,18 +100,18 @@ Tensor Trial::leaf(const Node& node) const {
   return value;
 }
 
-// What lies before the norm moves elements only.
+// The ops before the norm only move elements.
 void Trial::run_to_norm() {
   for (int i = 0; i < y_.node; ++i) {
     if (graph_.node(i).kind != NodeKind::kOp) continue;
-    std::vector<Tensor> outputs = judge(i, false).outputs;
+    std::vector<Tensor> outputs = run_node(i, false).outputs;
     for (std::size_t port = 0; port < outputs.size(); ++port) {
       values_[{i, int(port)}] = std::move(outputs[port]);
     }
   }
 }
 
-compare::Judgement Trial::judge(int node, bool wants_bounds) {
+compare::NodeResult Trial::run_node(int node, bool wants_bounds) {
   std::vector<const Tensor*> inputs, errors;
   for (Value v : graph_.node(node).inputs) {
     inputs.push_back(v.valid() ? &values_.at(v) : nullptr);
@@ -120,19 +120,19 @@ compare::Judgement Trial::judge(int node, bool wants_bounds) {
         error != errors_.end() && compare::takes_input_error(graph_.node(node), int(errors.size()));
     errors.push_back(counts ? &error->second : nullptr);
   }
-  return compare::judge_node(
-      judge_, graph_, node, inputs,
+  return compare::reference_node(
+      reference_, graph_, node, inputs,
       {.wants_bounds = wants_bounds, .kernels = compare::Kernels::kAny, .input_errors = errors});
 }
 
 Tensor Trial::y() {
   if (graph_.node(y_).kind != NodeKind::kOp) return given_.x.clone();
-  return std::move(judge(y_.node, false).outputs[0]);
+  return std::move(run_node(y_.node, false).outputs[0]);
 }
 
-void Trial::judge_forward() {
+void Trial::run_forward() {
   if (!bounds_.empty() || graph_.node(y_).kind != NodeKind::kOp) return;
-  compare::Judgement result = judge(y_.node, true);
+  compare::NodeResult result = run_node(y_.node, true);
   for (std::size_t port = 0; port < result.outputs.size(); ++port) {
     const Value v{y_.node, int(port)};
     if (port > 0) errors_[v] = result.bounds[port].clone();
@@ -141,9 +141,9 @@ void Trial::judge_forward() {
   bounds_ = std::move(result.bounds.largest);
 }
 
-Judged Trial::judged_y() {
+Judged Trial::bounded_y() {
   if (graph_.node(y_).kind != NodeKind::kOp) return {given_.x.clone(), filled(given_.x.shape(), 0)};
-  judge_forward();
+  run_forward();
   return {values_.at(y_).clone(), bounds_[0].clone()};
 }
 
@@ -171,19 +171,19 @@ Value Trial::add_backward() {
   return dx_;
 }
 
-JudgedGradient Trial::gradient(const Tensor& dy, const Tensor* gain) {
-  JudgedGradient found;
+ComparedGradient Trial::gradient(const Tensor& dy, const Tensor* gain) {
+  ComparedGradient found;
   if (graph_.node(y_).kind != NodeKind::kOp) {
     found.dx = {dy.clone(), filled(dy.shape(), 0)};
     return found;
   }
-  judge_forward();
+  run_forward();
   const Value dx = add_backward();
   values_[dy_] = reshaped(dy, graph_.shape(dy_));
   const Value leaf = graph_.find_leaf(kLayer + "/gain");
   std::optional<Tensor> own;
   if (gain && leaf.valid()) own = std::exchange(values_[leaf], gain->clone());
-  compare::Judgement result = judge(dx.node, true);
+  compare::NodeResult result = run_node(dx.node, true);
   if (own) values_[leaf] = std::move(*own);
   found.dx = {result.outputs[std::size_t(dx.port)].clone(),
               result.bounds[std::size_t(dx.port)].clone()};
@@ -200,7 +200,7 @@ bool Trial::has_state(const std::string& name) const {
 }
 
 std::map<std::string, Judged> Trial::states() {
-  judge_forward();
+  run_forward();
   std::map<std::string, Judged> found;
   for (const Update& update : graph_.updates()) {
     if (update.next.node != y_.node) continue;

@@ -2,7 +2,7 @@
 // rounding may take any program.
 #pragma once
 
-#include "frontend/compare/node_judge.h"
+#include "frontend/compare/node_reference.h"
 #include "frontend/identify/form.h"
 
 namespace keel::identify {
@@ -15,7 +15,7 @@ struct Judged {
   double distance(const Tensor& got) const;
 };
 
-struct JudgedGradient {
+struct ComparedGradient {
   Judged dx;
   std::optional<Judged> dgain;  // absent: the norm has no gain
 };
@@ -24,31 +24,31 @@ class Trial {
  public:
   // Both have to outlive it. Throws Error{kUsage} where the norm does not take such an x, or
   // parameters and states of these shapes.
-  Trial(Backend& judge, const Given& given, const Form& form);
+  Trial(Backend& reference, const Given& given, const Form& form);
 
   // y without bounds, in the order of x.
   Tensor y();
-  Judged judged_y();
+  Judged bounded_y();
   // The norm's gradient for this dy; `gain` is in place of the one that y was formed with.
-  JudgedGradient gradient(const Tensor& dy, const Tensor* gain = nullptr);
+  ComparedGradient gradient(const Tensor& dy, const Tensor* gain = nullptr);
   // The gain that y was formed with, in the shape of the parameter; null: the norm has none.
   const Tensor* gain() const;
   // Whether the norm has a state of this name.
   bool has_state(const std::string& name) const;
   // Each state that the norm's own node changes, after the step, by its name.
   std::map<std::string, Judged> states();
-  // Whether any float32 kernel keeps the bounds, or keel's own alone promise them.
+  // Whether any float32 kernel keeps the bounds, or only keel's own kernels promise them.
   bool has_general_bounds() const;
 
  private:
   void add_leaves();
   Tensor leaf(const Node& node) const;
   void run_to_norm();
-  compare::Judgement judge(int node, bool wants_bounds);
-  void judge_forward();
+  compare::NodeResult run_node(int node, bool wants_bounds);
+  void run_forward();
   Value add_backward();
 
-  Backend& judge_;
+  Backend& reference_;
   const Given& given_;
   Form form_;
   Graph graph_;

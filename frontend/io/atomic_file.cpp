@@ -39,7 +39,7 @@ fs::path directory_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// What the path stands for when it is a link, be it to nothing yet.
+// The target of the path when it is a link, even if the target does not exist yet.
 fs::path behind_links(const fs::path& path) {
   constexpr int kMostLinks = 40;  // as many as Linux follows
   fs::path end = path;

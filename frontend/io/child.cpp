@@ -12,7 +12,7 @@
 namespace keel::io {
 namespace {
 
-// What posix_spawnp is told of the child's descriptors and of its process group.
+// The settings for posix_spawnp: the child's descriptors and its process group.
 class SpawnSettings {
  public:
   explicit SpawnSettings(const ChildOptions& options) {

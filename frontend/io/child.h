@@ -29,7 +29,7 @@ class Descriptor {
 struct ChildOptions {
   // Its standard streams; -1: those of this program.
   int in = -1, out = -1, err = -1;
-  // Whether it has a process group of its own: a terminal's Ctrl-C then reaches this program alone,
+  // Whether it has a process group of its own: a terminal's Ctrl-C then reaches only this program,
   // which may pass it on.
   bool own_group = false;
 };

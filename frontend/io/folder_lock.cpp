@@ -25,7 +25,7 @@ Descriptor open_lock(const fs::path& path, FolderLock::Holder holder) {
   return file;
 }
 
-// What its holder wrote into a lock, or nothing readable.
+// The text that the holder of a lock wrote into it, or nothing readable.
 std::string holder_of(const Descriptor& file) {
   std::array<char, 80> text;
   const ssize_t size = pread(file.get(), text.data(), text.size(), 0);
@@ -43,7 +43,7 @@ bool lock(const Descriptor& file, const fs::path& folder) {
   return result == LockResult::kHeld;
 }
 
-// For messages alone: where it cannot be written, the lock holds all the same.
+// For messages only: if it cannot be written, the lock still holds.
 void sign(const Descriptor& file, std::string_view what, FolderLock::Holder holder) {
   const bool alone = holder == FolderLock::Holder::kProcess;
   const std::string text = fmt::format("process {} ({}){}\n", getpid(), what,

@@ -14,7 +14,7 @@ namespace keel::io {
 class FolderLock {
  public:
   enum class Holder {
-    kProcess,     // this process alone
+    kProcess,     // only this process
     kDescendants  // also programs that it starts, until the last of them ends
   };
   // Makes the folder if it does not exist. `what` names this process for people, such as "keel

@@ -1,4 +1,4 @@
-// Writing, mending and reading of metrics.jsonl.
+// Writing, repairing and reading of metrics.jsonl.
 #include "frontend/io/metrics_log.h"
 
 #include <fcntl.h>

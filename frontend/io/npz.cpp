@@ -27,7 +27,7 @@ constexpr std::uint32_t kDate = 0x00210000;  // 1980-01-01 00:00, the first ther
 constexpr std::int64_t kMaxDeflateRatio = 1032;
 constexpr std::size_t kMaxShownName = 80;  // characters of a name in a message
 
-// What directory and local header both say of an entry.
+// The facts about an entry that both the directory and the local header state.
 struct Entry {
   std::string name;
   std::uint16_t flags = 0, method = 0;
@@ -58,7 +58,7 @@ class Archive {
     const std::int64_t stop = start + number<std::uint32_t>(end + 12);
     expect(number<std::uint32_t>(end + 4) == 0 && number<std::uint16_t>(end + 8) == count,
            "an archive of one part");
-    // Else an end record that lies could hide the directory, and all arrays with it.
+    // Otherwise a false end record could hide the directory, and all arrays with it.
     expect(stop == end, "a directory inside of the file, below 4 GiB, up to its end record");
     std::vector<Entry> entries;
     std::int64_t at = start;

@@ -22,6 +22,8 @@ PackedFile::PackedFile(const std::filesystem::path& path, std::int64_t max_bytes
     : name_(path.string()) {
   std::error_code error;
   const auto disk_bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
+  check(error != std::errc::no_such_file_or_directory, ErrorKind::kIo, "[file] {}: no such file",
+        name_);
   check(!error, ErrorKind::kIo, "[file] {}: expected a regular file, got: {}", name_,
         error.message());
   if (is_xz(path)) xz_ = std::make_unique<XzReader>(path);

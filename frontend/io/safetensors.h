@@ -37,8 +37,9 @@ using IsWritten = bool (*)(std::string_view name);
 // safetensors_header.h, which no reading function returns. Throws Error{kIo}, and Error{kUsage} for
 // names or metadata that are not UTF-8, that are reserved for the format or the checksums, or that
 // are too many.
-void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
-                       IsWritten is_written = [](std::string_view) { return true; });
+void write_safetensors(
+    const std::filesystem::path& path, const TensorFile& file,
+    IsWritten is_written = [](std::string_view) { return true; });
 
 // Reads a file that anyone may have written. Nothing is allocated before it is known to fit the
 // file's size; checksums, if present, are verified. Throws Error{kIo} when the system refuses to
@@ -50,7 +51,7 @@ TensorFile read_safetensors(const std::filesystem::path& path,
 // is accepted unless they are required. Throws as read_safetensors().
 void verify_safetensors(const std::filesystem::path& path, const SafetensorsOptions& options = {});
 
-// The same for the header alone; the data are neither read nor verified.
+// The same for only the header; the data are neither read nor verified.
 TensorFileInfo read_safetensors_info(const std::filesystem::path& path,
                                      const SafetensorsOptions& options = {});
 

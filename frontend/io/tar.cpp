@@ -97,7 +97,7 @@ class TarReader {
     } else if (type == AE_IFREG) {
       add({name, "", content_of(member, name)});
     } else if (type != AE_IFDIR) {
-      files_.left_out.add(kind_of_member(type));
+      files_.skipped.add(kind_of_member(type));
     }
   }
 
@@ -105,7 +105,7 @@ class TarReader {
   void add_hard_link(const char* name, const std::string& target) {
     const auto found = places_.find(target);
     if (found == places_.end()) {
-      files_.left_out.add(kLostLinks);
+      files_.skipped.add(kLostLinks);
     } else if (target != tar_key(name)) {
       const Member& file = members_[found->second];
       add({name, file.link_to, file.content});
@@ -118,7 +118,7 @@ class TarReader {
       members_.push_back(std::move(member));
     } else {
       members_[known->second] = std::move(member);
-      files_.left_out.add("replaced by later ones");
+      files_.skipped.add("replaced by later ones");
     }
   }
 
@@ -162,11 +162,11 @@ class TarReader {
   TarFiles finished() {
     for (const Member& member : members_) {
       if (is_hidden(member.name)) {
-        files_.left_out.add_hidden();
+        files_.skipped.add_hidden();
       } else if (const std::optional<std::string_view> content = content_behind(member)) {
         files_.files.push_back({member.name, *content});
       } else {
-        files_.left_out.add(kLostLinks);
+        files_.skipped.add(kLostLinks);
       }
     }
     return std::move(files_);

@@ -17,7 +17,7 @@ struct TarEntry {
 
 struct TarFiles {
   std::vector<TarEntry> files = {};
-  LeftOutFiles left_out = {};            // every other member but folders
+  SkippedFiles skipped = {};             // every other member but folders
   std::list<std::string> expanded = {};  // contents of files that were packed without their holes
 };
 

@@ -25,25 +25,25 @@ std::string lower_ending(const fs::path& file) {
   return ending;
 }
 
-void LeftOutFiles::add_ending(const fs::path& file) {
+void SkippedFiles::add_ending(const fs::path& file) {
   const std::string ending = lower_ending(file);
   add(ending.empty() ? "without an ending" : ending);
 }
 
-std::string LeftOutFiles::note() const {
+std::string SkippedFiles::note() const {
   std::vector<std::string> parts;
   for (const auto& [kind, count] : counts_) parts.push_back(fmt::format("{}: {}", kind, count));
   return parts.empty() ? "" : fmt::format("; left out: {}", fmt::join(parts, ", "));
 }
 
 std::vector<fs::path> visible_entries(const fs::path& folder, std::error_code& error,
-                                      LeftOutFiles* left_out) {
+                                      SkippedFiles* skipped) {
   std::vector<fs::path> entries;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     if (!is_hidden(it->path().filename().string())) {
       entries.push_back(it->path());
-    } else if (left_out != nullptr) {
-      left_out->add_hidden();
+    } else if (skipped != nullptr) {
+      skipped->add_hidden();
     }
   }
   std::ranges::sort(entries);
@@ -51,14 +51,14 @@ std::vector<fs::path> visible_entries(const fs::path& folder, std::error_code& e
 }
 
 std::vector<fs::path> visible_files_below(const fs::path& folder, std::error_code& error,
-                                          LeftOutFiles* left_out) {
+                                          SkippedFiles* skipped) {
   std::vector<fs::path> files;
   using Walk = fs::recursive_directory_iterator;
   for (Walk it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     if (is_hidden(it->path().filename().string())) {
       it.disable_recursion_pending();
-      if (left_out != nullptr) left_out->add_hidden();
+      if (skipped != nullptr) skipped->add_hidden();
     } else if (it->is_regular_file(ignored)) {
       files.push_back(it->path());
     }

@@ -16,7 +16,7 @@ namespace keel::io {
 bool is_hidden(std::string_view name);
 
 // Counts by kind the files that a reader left out.
-class LeftOutFiles {
+class SkippedFiles {
  public:
   void add(const std::string& kind) { ++counts_[kind]; }
   void add_hidden() { add("hidden"); }
@@ -30,15 +30,15 @@ class LeftOutFiles {
 };
 
 // The entries of a folder in the order of their names, without the hidden ones, which are counted
-// if `left_out` is given. `error` is what the system says if the folder cannot be listed.
+// if `skipped` is given. `error` is what the system says if the folder cannot be listed.
 std::vector<std::filesystem::path> visible_entries(const std::filesystem::path& folder,
                                                    std::error_code& error,
-                                                   LeftOutFiles* left_out = nullptr);
+                                                   SkippedFiles* skipped = nullptr);
 
 // The same for all files in the folder and in its folders.
 std::vector<std::filesystem::path> visible_files_below(const std::filesystem::path& folder,
                                                        std::error_code& error,
-                                                       LeftOutFiles* left_out = nullptr);
+                                                       SkippedFiles* skipped = nullptr);
 
 // The ending of a file's name with its dot, in lower case: ".png".
 std::string lower_ending(const std::filesystem::path& file);

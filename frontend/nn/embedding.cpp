@@ -7,7 +7,7 @@
 namespace keel::nn {
 namespace {
 
-// What `init` draws, with zeros in one row.
+// The values that `init` draws, with zeros in one row.
 Initializer with_zeros(Initializer init, std::int64_t row) {
   return [init = std::move(init), row](Tensor& table, const Philox& random) {
     init(table, random);

@@ -11,7 +11,7 @@ namespace keel::nn {
 
 // An initializer from a layer's fans: the number of inputs that meet in one output, and the number
 // of outputs that one input contributes to. A convolution counts each place of its window. Made
-// from any function of (fan_in, fan_out), or of fan_in alone.
+// from any function of (fan_in, fan_out), or of fan_in only.
 class FanInit {
  public:
   template <class Function>

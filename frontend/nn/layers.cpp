@@ -12,7 +12,7 @@ struct Fans {
   std::int64_t in, out;
 };
 
-// Of a weight (in, out), or (out, in, window, window) where unit_axis is 0.
+// The fans of a weight (in, out), or (out, in, window, window) where unit_axis is 0.
 Fans fans_of(const Shape& weight, int unit_axis) {
   if (unit_axis == 1) return {weight[0], weight[1]};
   const std::int64_t window = weight.elements(2, weight.rank());
@@ -35,26 +35,27 @@ std::shared_ptr<LayerParts> make_parts(Net& net, const Shape& shape, int unit_ax
       "weight", shape,
       form.normalize ? normal(form.deviation) : options.weight_init(fans.in, fans.out));
   if (options.norm) {
-    const FormedWeight formed = options.norm->of_weight(net, "norm", parts->weight, unit_axis);
+    const WeightParametrization formed =
+        options.norm->parametrized(net, "norm", parts->weight, unit_axis);
     parts->weight = formed.weight;
     parts->gain = formed.gain;
     parts->gain_init = form.gain_init;
-    parts->norm = NormSite::behind_weight(net, "norm", *options.norm);
+    parts->norm = NormLayer::behind_weight(net, "norm", *options.norm);
   }
   add_bias(net, *parts, shape[unit_axis], fans, options);
   return parts;
 }
 
-// What comes after the product y, whose units lie along unit_axis.
-Value finish(Net& net, Value y, int unit_axis, LayerParts& parts, const Site& site) {
-  if (net.mode == Mode::kInitialize && parts.gain.valid()) {
+// The rest of the layer after the product y, whose units lie along unit_axis.
+Value finish(Net& net, Value y, int unit_axis, LayerParts& parts, const LayerCall& call) {
+  if (net.mode == Mode::kDataDependentInit && parts.gain.valid()) {
     if (!parts.start) {
       parts.start = measure_batch(net, y, unit_axis, parts.gain_init);
       start_parameters(net, *parts.start, parts.gain, parts.bias);
     }
     y = started(net, y, *parts.start, parts.bias.valid());
   }
-  return parts.norm ? (*parts.norm)(y, site) : y;
+  return parts.norm ? (*parts.norm)(y, call) : y;
 }
 
 }  // namespace
@@ -79,23 +80,23 @@ Linear Linear::sharing(Net& net, const std::string& name, Value table,
   layer.parts_ = std::make_shared<LayerParts>();
   layer.parts_->weight = table;
   add_bias(net, *layer.parts_, shape[0], {shape[1], shape[0]}, options);
-  if (options.norm) layer.parts_->norm = NormSite(net, "norm", *options.norm);
+  if (options.norm) layer.parts_->norm = NormLayer(net, "norm", *options.norm);
   return layer;
 }
 
-Value Linear::operator()(Value x, const Site& site) const {
+Value Linear::operator()(Value x, const LayerCall& call) const {
   Graph& g = net_->graph;
   const auto scope = g.scope(name_);
   const Value y =
       ops::matmul(g, x, parts_->weight, {.bias = parts_->bias, .transpose_b = transposes_});
-  return finish(*net_, y, g.shape(y).rank() - 1, *parts_, site);
+  return finish(*net_, y, g.shape(y).rank() - 1, *parts_, call);
 }
 
-Value Linear::after_product(Value product, const Site& site) const {
+Value Linear::after_product(Value product, const LayerCall& call) const {
   Graph& g = net_->graph;
   const auto scope = g.scope(name_);
   const Value y = parts_->bias.valid() ? ops::add(g, product, parts_->bias) : product;
-  return finish(*net_, y, g.shape(y).rank() - 1, *parts_, site);
+  return finish(*net_, y, g.shape(y).rank() - 1, *parts_, call);
 }
 
 Conv2d::Conv2d(Net& net, const std::string& name, std::int64_t in_channels, const ConvLayer& layer,
@@ -106,12 +107,12 @@ Conv2d::Conv2d(Net& net, const std::string& name, std::int64_t in_channels, cons
   parts_ = make_parts(net, shape, 0, options);
 }
 
-Value Conv2d::operator()(Value x, const Site& site) const {
+Value Conv2d::operator()(Value x, const LayerCall& call) const {
   const auto scope = net_->graph.scope(name_);
   const Value y =
       ops::conv2d(net_->graph, x, parts_->weight,
                   {.bias = parts_->bias, .stride = layer_.stride, .padding = layer_.padding});
-  return finish(*net_, y, 1, *parts_, site);
+  return finish(*net_, y, 1, *parts_, call);
 }
 
 Value linear(Net& net, const std::string& name, Value x, std::int64_t out,

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "frontend/nn/fan_init.h"
-#include "frontend/nn/norm_site.h"
+#include "frontend/nn/norm_layer.h"
 
 namespace keel::nn {
 
@@ -25,9 +25,10 @@ struct LayerOptions {
 // The factors and terms of a layer, and what comes after the product.
 struct LayerParts {
   Value weight = {}, gain = {}, bias = {};  // gain, of a norm of weights, and bias may be absent
-  std::optional<NormSite> norm = {};        // of the output
-  std::optional<BatchStart> start = {};     // in Mode::kInitialize, of the first application
-  double gain_init = 1;                     // of a norm of weights
+  std::optional<NormLayer> norm = {};       // of the output
+  std::optional<DataDependentInit> start =
+      {};                // in Mode::kDataDependentInit, of the first application
+  double gain_init = 1;  // of a norm of weights
 };
 
 // y = x W + b.   x (..., in)   W (in, out)   b (out)   y (..., out)
@@ -41,10 +42,10 @@ class Linear {
   static Linear sharing(Net& net, const std::string& name, Value table,
                         const LayerOptions& options = {});
 
-  // `site` is passed to the norm.
-  Value operator()(Value x, const Site& site = {}) const;
+  // `call` is passed to the norm.
+  Value operator()(Value x, const LayerCall& call = {}) const;
   // The rest of the layer, bias and norm, for a product x W that the caller has computed.
-  Value after_product(Value product, const Site& site = {}) const;
+  Value after_product(Value product, const LayerCall& call = {}) const;
   // W as the product takes it, after a norm of weights.
   Value weight() const { return parts_->weight; }
 
@@ -67,8 +68,8 @@ class Conv2d {
  public:
   Conv2d(Net& net, const std::string& name, std::int64_t in_channels, const ConvLayer& layer,
          const LayerOptions& options = {});
-  // `site` is passed to the norm.
-  Value operator()(Value x, const Site& site = {}) const;
+  // `call` is passed to the norm.
+  Value operator()(Value x, const LayerCall& call = {}) const;
 
  private:
   Net* net_;

@@ -24,20 +24,20 @@ enum class Mode {
   // graph runs once, on the first batch, before the first step. It is apart from the graph of a
   // step because that would have to update a parameter twice, and would compute the statistics that
   // the first values need in every step.
-  kInitialize,
+  kDataDependentInit,
 };
 
-// A scalar that a layer has watched while it trains. The log shows the largest one of those that
+// A scalar that a layer has monitored while it trains. The log shows the largest one of those that
 // have the same name, and training warns of the first that is above its limit.
-struct Watch {
+struct Monitor {
   std::string name;  // of the quantity, such as "powernorm.nu_max"
   Value value;       // ()
   double limit = std::numeric_limits<double>::infinity();
   std::string beyond = {};  // what a value above the limit means
-  std::string layer = {};   // such as "fc1/norm"; Net::watch fills it in
+  std::string layer = {};   // such as "fc1/norm"; Net::monitor fills it in
 };
 
-// The treatment of values that an evaluation computes from parameters alone and keeps from run to
+// The treatment of values that an evaluation computes only from parameters and keeps from run to
 // run, such as the products of a weight with the rows of a table.
 enum class Kept {
   kNothing,  // It keeps none, and computes its results without them.
@@ -51,21 +51,21 @@ struct Net {
   std::uint64_t seed = 0;
   // Random numbers depend on the seed, on the number of the update and on the number of the batch's
   // first row among the rows of the whole update. The last two are () i32.
-  Value tick = {}, first_row = {};
+  Value step = {}, first_row = {};
   DType dtype = DType::kF32;
-  std::vector<Watch>* watches = nullptr;  // takes the watches, unless it is null
-  Kept kept = Kept::kNothing;             // in Mode::kEvaluate
+  std::vector<Monitor>* monitors = nullptr;  // takes the monitors, unless it is null
+  Kept kept = Kept::kNothing;                // in Mode::kEvaluate
   // In training: the shards of a batch over which norms of columns take their statistics together.
   // 1: each takes those of its own rows.
   std::int64_t shards = 1;
   // The standard deviation of norms' gains at the start.
   double gain_deviation = 0;
 
-  // Returns tick and first_row for `layer`, which draws. Throws Error{kUsage} if one is absent.
+  // Returns step and first_row for `layer`, which draws. Throws Error{kUsage} if one is absent.
   RandomKey random_key(std::string_view layer) const {
-    check(tick.valid() && first_row.valid(), ErrorKind::kUsage,
-          "{}: expected a tick and a first_row to draw random numbers by", layer);
-    return {tick, first_row};
+    check(step.valid() && first_row.valid(), ErrorKind::kUsage,
+          "{}: expected a step and a first_row to draw random numbers by", layer);
+    return {step, first_row};
   }
   // Makes the parameter "<scope>/<name>" of the layer being built. One with at most one axis is a
   // gain or a bias and does not decay.
@@ -94,10 +94,10 @@ struct Net {
   void update(std::span<const Update> states) const {
     for (const Update& state : states) update(state.leaf, state.next);
   }
-  void watch(Watch w) const {
-    if (!watches) return;
+  void monitor(Monitor w) const {
+    if (!monitors) return;
     w.layer = graph.prefix().substr(0, graph.prefix().rfind('/'));
-    watches->push_back(std::move(w));
+    monitors->push_back(std::move(w));
   }
 };
 

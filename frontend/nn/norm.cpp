@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/nn/norm_site.h"
+#include "frontend/nn/norm_layer.h"
 #include "frontend/nn/norm_table.h"
 
 namespace keel::nn {
@@ -61,7 +61,7 @@ std::vector<NormFacts>& all_facts() {
   return facts;
 }
 
-// What stands between the braces of "name{...}", or nothing.
+// The text between the braces of "name{...}"; empty without braces.
 std::string_view braced(std::string_view text) {
   const std::size_t brace = text.find('{');
   if (brace == std::string_view::npos) return {};
@@ -104,16 +104,18 @@ std::string Norm::option(std::string_view name) const {
 }
 
 Value Norm::operator()(Net& net, const std::string& name, Value x, Value mask) const {
-  return NormSite(net, name, *this)(x, {.mask = mask});
+  return NormLayer(net, name, *this)(x, {.mask = mask});
 }
 
-FormedWeight Norm::of_weight(Net& net, const std::string& name, Value v, int unit_axis) const {
+WeightParametrization Norm::parametrized(Net& net, const std::string& name, Value v,
+                                         int unit_axis) const {
   const auto scope = net.graph.scope(name);
-  return form_weight(net, v, unit_axis, weight_form());
+  return parametrize_weight(net, v, unit_axis, weight_form());
 }
 
 Value Norm::alone(Net& net, const std::string& name, Value x, Value mask) const {
-  return weight_form().normalize ? of_weight(net, name, x, 0).weight : (*this)(net, name, x, mask);
+  return weight_form().normalize ? parametrized(net, name, x, 0).weight
+                                 : (*this)(net, name, x, mask);
 }
 
 std::string NormFacts::any_width(std::string_view more) const {

@@ -11,7 +11,7 @@
 
 namespace keel::nn {
 
-class NormMemory;
+class NormStates;
 
 // The facts about a variant that `keel list norms` prints.
 struct NormFacts {
@@ -36,17 +36,18 @@ class Norm {
   static Norm parse(std::string_view text, std::string_view defaults = "",
                     std::span<const std::string> more = {});
 
-  // Normalizes x (..., features), or images (n, c, h, w), as a NormSite that is applied once.
+  // Normalizes x (..., features), or images (n, c, h, w), as a NormLayer that is applied once.
   // Parameters are called "<name>/gain" and "<name>/bias", states "<name>/<statistic>". `mask`, u8
   // (...) or absent, is 0 for rows of x that are padding: a norm over the batch or over time leaves
   // these out of its statistics, and other norms ignore the mask.
   // Throws Error{kUsage} for a norm that acts on the weight of the layer before it: that layer
   // takes it as LayerOptions::norm.
   Value operator()(Net& net, const std::string& name, Value x, Value mask = {}) const;
-  // Applies the part of a layer's norm that acts on the layer's weight v, see form_weight.
-  FormedWeight of_weight(Net& net, const std::string& name, Value v, int unit_axis) const;
+  // Applies the part of a layer's norm that acts on the layer's weight v, see parametrize_weight.
+  WeightParametrization parametrized(Net& net, const std::string& name, Value v,
+                                     int unit_axis) const;
   // Applies the norm without a layer, for tools: to x, or to x as a weight (out, ...) if the norm
-  // acts on weights alone.
+  // acts only on weights.
   Value alone(Net& net, const std::string& name, Value x, Value mask = {}) const;
 
   const std::string& name() const { return name_; }
@@ -67,10 +68,10 @@ class Norm {
   // the names of the first step's states say so ("t0/mean").
   std::int64_t steps() const { return traits_.steps; }
   bool names_first_step() const { return traits_.names_first_step; }
-  // Applies the norm once. Only NormSite calls it.
-  Value apply(NormMemory& memory, Value x, Value mask) const { return apply_(memory, x, mask); }
+  // Applies the norm once. Only NormLayer calls it.
+  Value apply(NormStates& memory, Value x, Value mask) const { return apply_(memory, x, mask); }
 
-  using Apply = std::function<Value(NormMemory&, Value x, Value mask)>;
+  using Apply = std::function<Value(NormStates&, Value x, Value mask)>;
   struct Traits {
     bool batch_type = false, has_bias = false, takes_mask = false, names_first_step = false,
          scales_rows = false;

@@ -8,7 +8,7 @@ namespace keel::nn {
 namespace {
 
 // Adds the batch norm of columns; in training it moves the averages.
-Value batch_norm_of(NormMemory& memory, const Columns& columns, const ops::NormAffine& affine,
+Value batch_norm_of(NormStates& memory, const Columns& columns, const ops::NormAffine& affine,
                     const ops::RunningStatistics& running, const BatchNormAttrs& attrs) {
   const Value y = ops::batch_norm(memory.graph, columns.x, affine, running, attrs);
   if (attrs.training) {
@@ -32,7 +32,7 @@ struct BatchNormOptions : AffineOptions {
                    field("running_unbiased", &T::running_unbiased), field("padding", &T::padding)},
         first_values());
   }
-  Value apply(NormMemory& memory, Value value, Value mask) const {
+  Value apply(NormStates& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Shape& channels = columns.channels;
     const ops::RunningStatistics running{memory.state("running_mean", channels, 0),
@@ -67,7 +67,7 @@ struct RecurrentBatchNormOptions : AffineOptions {  // no bias where the one of 
   void validate(const OptionRanges& ranges) const {
     ranges.at_least<std::int64_t>(1, "steps", steps);
   }
-  Value apply(NormMemory& memory, Value value, Value mask) const {
+  Value apply(NormStates& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Shape& channels = columns.channels;
     const ops::RunningStatistics running{memory.state("mean", channels, 0),
@@ -95,7 +95,7 @@ struct NoisyBatchNormOptions : BatchNormOptions {
     }
     ranges.at_least(1.0, "n_std", n_std);
   }
-  Value apply(NormMemory& memory, Value value, Value mask) const {
+  Value apply(NormStates& memory, Value value, Value mask) const {
     const Value y = BatchNormOptions::apply(memory, value, mask);
     if (!memory.net.training()) return y;
     const RandomKey key = memory.net.random_key("noisybatchnorm");
@@ -133,7 +133,7 @@ struct BatchRenormOptions : AffineOptions {
     ranges.expect(0 <= d_start && d_start <= d_end, "d_start", fmt::format("0 to d_end={}", d_end),
                   d_start);
   }
-  Value apply(NormMemory& memory, Value value, Value mask) const {
+  Value apply(NormStates& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Shape& channels = columns.channels;
     const ops::RenormState state{memory.state("running_mean", channels, 0),

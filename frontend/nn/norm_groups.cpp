@@ -26,7 +26,7 @@ struct GroupNormOptions : AffineOptions {
                    field("eps_outside", &T::eps_outside)},
         first_values());
   }
-  Value apply(NormMemory& memory, Value value) const {
+  Value apply(NormStates& memory, Value value) const {
     const Columns columns(memory.net, value);
     const Value y = ops::group_norm(
         memory.graph, columns.x, memory.affine(columns.channels, *this),
@@ -48,7 +48,7 @@ struct InstanceNormOptions : AffineOptions {
         std::tuple{field("eps", &T::eps), field("gain", &T::gain), field("bias", &T::bias)},
         first_values());
   }
-  Value apply(NormMemory& memory, Value x, Value mask) const {
+  Value apply(NormStates& memory, Value x, Value mask) const {
     const Shape shape = memory.graph.shape(x);
     const bool image = shape.rank() == 4;
     check(image || shape.rank() == 3, ErrorKind::kUsage,
@@ -73,7 +73,7 @@ struct GroupScalingOptions {
     return std::tuple{field("groups", &T::groups), field("eps", &T::eps)};
   }
   bool has_bias() const { return false; }
-  Value apply(NormMemory& memory, Value x) const {
+  Value apply(NormStates& memory, Value x) const {
     const Shape shape = memory.graph.shape(x);  // an image as a whole counts as a row
     if (shape.rank() == 4) x = ops::reshape(memory.graph, x, {shape[0], shape.elements(1, 4)});
     const Value y = ops::group_scaling(memory.graph, x, {.groups = groups, .eps = eps});

@@ -17,7 +17,7 @@ struct PnVOptions : AffineOptions {
                                      field("gain", &T::gain), field("bias", &T::bias)},
                           first_values());
   }
-  Value apply(NormMemory& memory, Value value, Value mask) const {
+  Value apply(NormStates& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Value psi2 = memory.state("psi2", columns.channels, 1, kNotNegative);
     const Value y = ops::pn_v(memory.graph, columns.x, memory.affine(columns.channels, *this),
@@ -71,7 +71,7 @@ struct PowerNormOptions : AffineOptions {
                   fmt::format("0 or a divisor of {} features", x.back()), heads);
     return heads;
   }
-  Value apply(NormMemory& memory, Value value, Value mask) const {
+  Value apply(NormStates& memory, Value value, Value mask) const {
     const std::int64_t groups = scaling_groups(memory.graph.shape(value));
     // Shared squares are those of what the scaling gives, so that it has to be a node of its own.
     const bool is_apart = groups > 0 && Columns::is_shared(memory.net);
@@ -94,8 +94,8 @@ struct PowerNormOptions : AffineOptions {
       using Out = PowerNormOutput;
       memory.update(state.psi2, y.at(Out::kNextPsi2));
       memory.update(state.step, y.at(Out::kNextStep));
-      memory.net.watch({"powernorm.contraction", y.at(Out::kContraction), 1, kNoContraction});
-      memory.net.watch({"powernorm.nu_max", y.at(Out::kNuMax)});
+      memory.net.monitor({"powernorm.contraction", y.at(Out::kContraction), 1, kNoContraction});
+      memory.net.monitor({"powernorm.nu_max", y.at(Out::kNuMax)});
     }
     return columns.restore(memory.net, y);
   }
@@ -122,7 +122,7 @@ struct MabnOptions : AffineOptions {
     ranges.at_least<std::int64_t>(0, "clip_after", clip_after);
   }
   WeightForm weight_form() const { return {.centralize = centralize}; }
-  Value apply(NormMemory& memory, Value value, Value mask) const {
+  Value apply(NormStates& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Shape ring{m, columns.channels[0]};
     const ops::MabnState state{memory.state("x2", ring, 0, kNotNegative),

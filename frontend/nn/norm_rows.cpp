@@ -35,7 +35,7 @@ struct NoneOptions {
   static constexpr bool kBatchType = false;
   static constexpr auto fields() { return std::tuple{}; }
   bool has_bias() const { return false; }
-  Value apply(NormMemory&, Value x) const { return x; }
+  Value apply(NormStates&, Value x) const { return x; }
 };
 
 struct LayerNormOptions : RowOptions, AffineOptions {
@@ -56,7 +56,7 @@ struct LayerNormOptions : RowOptions, AffineOptions {
     RowOptions::validate(ranges);
     ranges.expect(!per_pixel || axes == 0, "axes", "0 with per_pixel", axes);
   }
-  Value apply(NormMemory& memory, Value x) const {
+  Value apply(NormStates& memory, Value x) const {
     Graph& g = memory.graph;
     if (!per_pixel || g.shape(x).rank() != 4) return of_rows(memory, x);
     const Value y = of_rows(memory, ops::transpose(g, x, {0, 2, 3, 1}), 1);
@@ -64,7 +64,7 @@ struct LayerNormOptions : RowOptions, AffineOptions {
   }
 
  private:
-  Value of_rows(NormMemory& memory, Value x, std::int64_t own_axes = 0) const {
+  Value of_rows(NormStates& memory, Value x, std::int64_t own_axes = 0) const {
     const std::int64_t n = row_axes(memory.graph, x, std::max(axes, own_axes));
     return ops::layer_norm(
         memory.graph, x, memory.affine(row_shape(memory.graph.shape(x), n), *this),
@@ -87,7 +87,7 @@ struct DetachNormOptions : RowOptions {
                       field("detach_variance", &T::detach_variance)};
   }
   bool has_bias() const { return false; }
-  Value apply(NormMemory& memory, Value x) const {
+  Value apply(NormStates& memory, Value x) const {
     return ops::detach_norm(memory.graph, x,
                             {.axes = row_axes(memory.graph, x, axes),
                              .eps = eps,
@@ -114,7 +114,7 @@ struct AdaNormOptions : RowOptions {
                       field("detach", &T::detach)};
   }
   bool has_bias() const { return false; }
-  Value apply(NormMemory& memory, Value x) const {
+  Value apply(NormStates& memory, Value x) const {
     return ops::ada_norm(memory.graph, x,
                          {.axes = row_axes(memory.graph, x, axes),
                           .eps = eps,
@@ -137,7 +137,7 @@ struct RmsNormOptions : RowOptions, AffineOptions {
                                      field("gain", &T::gain), field("bias", &T::bias)},
                           first_values());
   }
-  Value apply(NormMemory& memory, Value x) const {
+  Value apply(NormStates& memory, Value x) const {
     const std::int64_t n = row_axes(memory.graph, x, axes);
     return ops::rms_norm(memory.graph, x, memory.affine(row_shape(memory.graph.shape(x), n), *this),
                          {.axes = n, .eps = eps});
@@ -155,7 +155,7 @@ struct ScaleNormOptions : RowOptions {
                       field("gain_init", &T::gain_init)};
   }
   bool has_bias() const { return false; }
-  Value apply(NormMemory& memory, Value x) const {
+  Value apply(NormStates& memory, Value x) const {
     const std::int64_t n = row_axes(memory.graph, x, axes);
     const double root = std::sqrt(double(row_shape(memory.graph.shape(x), n).elements()));
     const Value gain = memory.parameter("gain", {1}, constant(gain_init * root));

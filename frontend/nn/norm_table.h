@@ -20,7 +20,7 @@
 
 #include "frontend/nn/init.h"
 #include "frontend/nn/norm.h"
-#include "frontend/nn/norm_memory.h"
+#include "frontend/nn/norm_states.h"
 #include "src/core/nearest.h"
 #include "src/ops/column_moments.h"
 #include "src/ops/layout.h"
@@ -141,10 +141,10 @@ Options read_options(const NormRequest& request) {
 template <class Options>
 Norm make_norm(const NormRequest& request) {
   const auto options = read_options<Options>(request);
-  constexpr bool kTakesMask = requires(NormMemory & memory, Value x) {
+  constexpr bool kTakesMask = requires(NormStates & memory, Value x) {
     options.apply(memory, x, x);
   };
-  const auto apply = [options](NormMemory& memory, Value x, [[maybe_unused]] Value mask) {
+  const auto apply = [options](NormStates& memory, Value x, [[maybe_unused]] Value mask) {
     if constexpr (kTakesMask) {
       return options.apply(memory, x, mask);
     } else {
@@ -180,7 +180,7 @@ struct Columns {
   std::int64_t positions() const {
     return shape.rank() == 4 ? 1 : shape.elements(1, shape.rank() - 1);
   }
-  // The statistics over all shards of the batch; absent where x alone counts.
+  // The statistics over all shards of the batch; absent where only x counts.
   Value moments(const Net& net) const {
     if (!is_shared(net)) return {};
     Graph& g = net.graph;

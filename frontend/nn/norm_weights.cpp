@@ -21,7 +21,7 @@ struct WeightNormOptions {
   WeightForm weight_form() const {
     return {.normalize = true, .eps = eps, .deviation = deviation, .gain_init = gain_init};
   }
-  Value apply(NormMemory&, Value x) const { return x; }
+  Value apply(NormStates&, Value x) const { return x; }
 };
 
 }  // namespace

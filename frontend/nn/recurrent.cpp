@@ -33,7 +33,7 @@ Value first_state(Net& net, Value learned, std::int64_t rows, std::int64_t width
   return net.graph.constant(Tensor(net.dtype, shape));
 }
 
-// All time steps of a cell whose state is h alone.
+// All time steps of a cell whose only state is h.
 template <class Cell, class Projected>
 StateRun all_steps(Net& net, const Cell& cell, const std::vector<Projected>& projected, Value state,
                    Value mask) {
@@ -76,14 +76,14 @@ Value Rnn::start(std::int64_t rows) const {
 
 std::vector<Value> Rnn::project(Value x, Value mask) const { return sum_.project(x, mask); }
 
-Value Rnn::project_step(Value x, const Site& site) const { return sum_.project_step(x, site); }
+Value Rnn::project_step(Value x, const LayerCall& call) const { return sum_.project_step(x, call); }
 
-Value Rnn::step(Value projected, Value h, const Site& site) const {
+Value Rnn::step(Value projected, Value h, const LayerCall& call) const {
   Graph& g = net_->graph;
-  const auto [u, w] = sum_(projected, h, site);
+  const auto [u, w] = sum_(projected, h, call);
   const auto scope = g.scope(name_);
   const Value next = ops::tanh(g, w.valid() ? ops::add(g, u, w) : u);
-  return kept_in_padding(g, next, h, site.mask);
+  return kept_in_padding(g, next, h, call.mask);
 }
 
 StateRun Rnn::operator()(Value x, Value mask, Value first) const {
@@ -101,7 +101,7 @@ Lstm::Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t widt
            summed_options(options, gate_bias(options.forget_bias))),
       start_noise_(options.start_noise) {
   const auto scope = net.graph.scope(name);
-  if (options.norms.cell) cell_norm_ = NormSite(net, "cell_norm", *options.norms.cell);
+  if (options.norms.cell) cell_norm_ = NormLayer(net, "cell_norm", *options.norms.cell);
   if (!options.learns_start) return;
   first_h_ = net.parameter("start/h", {width}, zeros());
   first_c_ = net.parameter("start/c", {width}, zeros());
@@ -122,16 +122,18 @@ LstmState Lstm::start(std::int64_t rows) const {
 
 std::vector<Value> Lstm::project(Value x, Value mask) const { return sum_.project(x, mask); }
 
-Value Lstm::project_step(Value x, const Site& site) const { return sum_.project_step(x, site); }
+Value Lstm::project_step(Value x, const LayerCall& call) const {
+  return sum_.project_step(x, call);
+}
 
-LstmState Lstm::step(Value projected, const LstmState& before, const Site& site) const {
+LstmState Lstm::step(Value projected, const LstmState& before, const LayerCall& call) const {
   Graph& g = net_->graph;
-  const SummedInput::Terms sum = sum_(projected, before.h, site);
+  const SummedInput::Terms sum = sum_(projected, before.h, call);
   const auto scope = g.scope(name_);
-  const auto [c, o] = ops::lstm_cell(g, sum.u, second_term(g, sum), before.c, site.mask);
-  const Value n = cell_norm_ ? (*cell_norm_)(c, site) : c;
-  const Value old = site.mask.valid() ? before.h : Value{};
-  return {ops::lstm_output(g, o, n, old, site.mask), c};
+  const auto [c, o] = ops::lstm_cell(g, sum.u, second_term(g, sum), before.c, call.mask);
+  const Value n = cell_norm_ ? (*cell_norm_)(c, call) : c;
+  const Value old = call.mask.valid() ? before.h : Value{};
+  return {ops::lstm_output(g, o, n, old, call.mask), c};
 }
 
 Lstm::Run Lstm::operator()(Value x, Value mask) const {
@@ -171,25 +173,25 @@ std::vector<Gru::Projected> Gru::project(Value x, Value mask) const {
   return steps;
 }
 
-Gru::Projected Gru::project_step(Value x, const Site& site) const {
-  return {gates_.project_step(x, site), candidate_.project_step(x, site)};
+Gru::Projected Gru::project_step(Value x, const LayerCall& call) const {
+  return {gates_.project_step(x, call), candidate_.project_step(x, call)};
 }
 
 // The op adds r q to a after the norms; in front of the norm of the sum r is a factor of its own.
-Value Gru::step(const Projected& projected, Value h, const Site& site) const {
+Value Gru::step(const Projected& projected, Value h, const LayerCall& call) const {
   Graph& g = net_->graph;
-  const SummedInput::Terms gates = gates_(projected.gates, h, site);
+  const SummedInput::Terms gates = gates_(projected.gates, h, call);
   Value r;
   if (candidate_.is_one()) {
     const auto scope = g.scope(name_);
     r = ops::sigmoid(g, ops::slice_axis(g, gates.u, 1, width_, width_));
   }
-  const SummedInput::Terms candidate = candidate_(projected.candidate, h, site, r);
+  const SummedInput::Terms candidate = candidate_(projected.candidate, h, call, r);
   const auto scope = g.scope(name_);
   const Value w = second_term(g, gates), other = second_term(g, candidate);
   const Value a = candidate_.is_one() ? candidate.u : other,
               q = candidate_.is_one() ? other : candidate.u;
-  return ops::gru_cell(g, {gates.u, w, a, q, h, site.mask});
+  return ops::gru_cell(g, {gates.u, w, a, q, h, call.mask});
 }
 
 StateRun Gru::operator()(Value x, Value mask, Value first) const {

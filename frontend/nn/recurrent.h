@@ -9,7 +9,7 @@
 //
 // The graph is unrolled. One product before the loop multiplies the inputs of all time steps by the
 // input weight, and one product after it gives the sum of a weight's gradients of all steps
-// (src/passes/merge_products.cpp).
+// (src/passes/merge_matmuls.cpp).
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ struct CellOptions {
   double start_noise = 0;
 };
 
-// The states of a cell whose state is h alone.
+// The states of a cell whose only state is h.
 struct StateRun {
   Value h;     // (steps, rows, width)
   Value last;  // (rows, width), after each row's last step that the mask includes
@@ -52,10 +52,10 @@ class Rnn {
 
   // The state before the first step, of `rows` sequences.
   Value start(std::int64_t rows) const;
-  // The part of the time steps that depends on their inputs alone: the arguments of step().
+  // The part of the time steps that depends only on their inputs: the arguments of step().
   std::vector<Value> project(Value x, Value mask = {}) const;
-  Value project_step(Value x, const Site& site) const;
-  Value step(Value projected, Value h, const Site& site = {}) const;
+  Value project_step(Value x, const LayerCall& call) const;
+  Value step(Value projected, Value h, const LayerCall& call = {}) const;
 
   // Runs all time steps from `first` (rows, width) or, where that is absent, from the first state.
   StateRun operator()(Value x, Value mask = {}, Value first = {}) const;
@@ -86,12 +86,12 @@ class Lstm {
 
   // The state before the first step, of `rows` sequences.
   LstmState start(std::int64_t rows) const;
-  // The part of every time step that depends on its input alone, norm(x W) + b or, with a norm of
+  // The part of every time step that depends only on its input, norm(x W) + b or, with a norm of
   // the sum, x W, (rows, 4 width) each: the argument of step().
   std::vector<Value> project(Value x, Value mask = {}) const;
   // For one time step: x (rows, in).
-  Value project_step(Value x, const Site& site) const;
-  LstmState step(Value projected, const LstmState& before, const Site& site = {}) const;
+  Value project_step(Value x, const LayerCall& call) const;
+  LstmState step(Value projected, const LstmState& before, const LayerCall& call = {}) const;
 
   struct Run {
     Value h;         // (steps, rows, width)
@@ -105,7 +105,7 @@ class Lstm {
   std::string name_;
   std::int64_t width_;
   SummedInput sum_;
-  std::optional<NormSite> cell_norm_;
+  std::optional<NormLayer> cell_norm_;
   Value first_h_, first_c_;  // may be absent
   double start_noise_;
 };
@@ -122,7 +122,7 @@ class Gru {
   Gru(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
       const CellOptions& options = {});
 
-  // The part of one time step that depends on its input alone.
+  // The part of one time step that depends only on its input.
   struct Projected {
     Value gates, candidate;  // (rows, 2 width), (rows, width)
   };
@@ -130,8 +130,8 @@ class Gru {
   Value start(std::int64_t rows) const;
   std::vector<Projected> project(Value x, Value mask = {}) const;
   // For one time step: x (rows, in).
-  Projected project_step(Value x, const Site& site) const;
-  Value step(const Projected& projected, Value h, const Site& site = {}) const;
+  Projected project_step(Value x, const LayerCall& call) const;
+  Value step(const Projected& projected, Value h, const LayerCall& call = {}) const;
 
   // Runs all time steps from `first` (rows, width) or, where that is absent, from the first state.
   StateRun operator()(Value x, Value mask = {}, Value first = {}) const;

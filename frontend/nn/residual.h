@@ -22,7 +22,7 @@ struct ResidualLayer {
 Value residual_block(Net& net, const std::string& name, Value x, const ResidualLayer& layer,
                      const LayerOptions& conv);
 
-// The shortcut alone.
+// Only the shortcut.
 Value shortcut(Net& net, Value x, const ResidualLayer& layer);
 
 }  // namespace keel::nn

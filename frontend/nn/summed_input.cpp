@@ -59,8 +59,8 @@ CellNorms cell_norms(const Norm& norm, NormOf of) {
 CellNorms lstm_norms(const Norm& norm, NormOf of) {
   CellNorms norms = cell_norms(norm, of);
   if (!norm.is_batch_type()) return norms;
-  for (std::optional<Norm>* site : {&norms.input, &norms.recurrent, &norms.sum}) {
-    if (*site) *site = without_bias(norm);
+  for (std::optional<Norm>* call : {&norms.input, &norms.recurrent, &norms.sum}) {
+    if (*call) *call = without_bias(norm);
   }
   return norms;
 }
@@ -124,10 +124,10 @@ std::shared_ptr<SummedInput::Sum> SummedInput::make_sum(Net& net, const Sizes& s
   };
   Sum sum{.input = weight("input", sizes.in, options.input_init),
           .recurrent = weight("recurrent", sizes.width, options.recurrent_init),
-          .norm = NormSite::behind_weight(net, "norm", norm)};
+          .norm = NormLayer::behind_weight(net, "norm", norm)};
   if (!form.is_plain()) {
     const Value both = ops::concat(net.graph, {sum.recurrent, sum.input}, 0);
-    const FormedWeight formed = norm.of_weight(net, "norm", both, 1);
+    const WeightParametrization formed = norm.parametrized(net, "norm", both, 1);
     std::tie(sum.recurrent, sum.input) = parts_of(net.graph, formed.weight, sizes.width);
     sum.gain = formed.gain;
   }
@@ -144,8 +144,8 @@ std::vector<Value> SummedInput::project(Value x, Value mask) const {
   return steps;
 }
 
-Value SummedInput::project_step(Value x, const Site& site) const {
-  if (!is_one()) return biased((*input_)(x, site));
+Value SummedInput::project_step(Value x, const LayerCall& call) const {
+  if (!is_one()) return biased((*input_)(x, call));
   const auto scope = net_->graph.scope(name_);
   return ops::matmul(net_->graph, x, sum_->input);
 }
@@ -156,27 +156,27 @@ Value SummedInput::biased(Value x) const {
   return ops::add(net_->graph, x, bias_);
 }
 
-SummedInput::Terms SummedInput::operator()(Value projected, Value h, const Site& site,
+SummedInput::Terms SummedInput::operator()(Value projected, Value h, const LayerCall& call,
                                            Value gate) const {
-  if (!is_one()) return {(*recurrent_)(h, site), projected};
+  if (!is_one()) return {(*recurrent_)(h, call), projected};
   Graph& g = net_->graph;
   const auto scope = g.scope(name_);
   Value product = ops::matmul(g, h, sum_->recurrent);
   if (gate.valid()) product = ops::mul(g, gate, product);
-  const Value a = normalized(ops::add(g, product, projected), site);
+  const Value a = normalized(ops::add(g, product, projected), call);
   return {bias_.valid() ? ops::add(g, a, bias_) : a, {}};
 }
 
 // For the scope of the layer.
-Value SummedInput::normalized(Value sum, const Site& site) const {
-  if (net_->mode == Mode::kInitialize && sum_->gain.valid()) {
+Value SummedInput::normalized(Value sum, const LayerCall& call) const {
+  if (net_->mode == Mode::kDataDependentInit && sum_->gain.valid()) {
     if (!sum_->start) {
       sum_->start = measure_batch(*net_, sum, 1, gain_init_);
       start_parameters(*net_, *sum_->start, sum_->gain, {});
     }
     sum = started(*net_, sum, *sum_->start, false);
   }
-  return sum_->norm(sum, site);
+  return sum_->norm(sum, call);
 }
 
 }  // namespace keel::nn

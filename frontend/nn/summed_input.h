@@ -23,7 +23,7 @@ inline constexpr std::string_view kNormOfHelp =
     "products: the norm of a cell is at its products with input and state, each by itself; sum: at "
     "the sum of both as one (Ba et al. 2016, eq. 4)";
 
-// The norms of a cell, each absent or applied at a site of its own. That of the sum stands in place
+// The norms of a cell, each absent or applied at a call of its own. That of the sum stands in place
 // of the first two.
 struct CellNorms {
   std::optional<Norm> input = {};      // of x W, all gates together
@@ -61,17 +61,17 @@ class SummedInput {
   SummedInput(Net& net, const std::string& name, const Sizes& sizes,
               const SummedInputOptions& options);
 
-  // The part of `a` that depends on x alone: for all time steps of x (steps, rows, in), or for one,
+  // The part of `a` that depends only on x: for all time steps of x (steps, rows, in), or for one,
   // x (rows, in).
   std::vector<Value> project(Value x, Value mask = {}) const;
-  Value project_step(Value x, const Site& site) const;
+  Value project_step(Value x, const LayerCall& call) const;
 
   // Terms (rows, out) with the sum `a`; w is absent where u is all of it.
   struct Terms {
     Value u, w;
   };
   // A gate (rows, out), where there is one, multiplies h U in front of the norm of the sum.
-  Terms operator()(Value projected, Value h, const Site& site, Value gate = {}) const;
+  Terms operator()(Value projected, Value h, const LayerCall& call, Value gate = {}) const;
   // Whether the sum is normalized as one.
   bool is_one() const { return sum_ != nullptr; }
 
@@ -80,12 +80,12 @@ class SummedInput {
   struct Sum {
     Value input, recurrent;  // W and U
     Value gain = {};         // of a norm of weights
-    NormSite norm;
-    std::optional<BatchStart> start = {};
+    NormLayer norm;
+    std::optional<DataDependentInit> start = {};
   };
   static std::shared_ptr<Sum> make_sum(Net& net, const Sizes& sizes,
                                        const SummedInputOptions& options);
-  Value normalized(Value sum, const Site& site) const;
+  Value normalized(Value sum, const LayerCall& call) const;
   Value biased(Value x) const;
 
   Net* net_;

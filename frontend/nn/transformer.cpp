@@ -64,7 +64,7 @@ Value attend(Net& net, const std::string& name, Value query, const AttentionMemo
   const bool drops = net.mode == Mode::kTrain && options.attention_dropout > 0;
   if (drops) {
     const RandomKey key = net.random_key("attention");
-    operands.tick = key.tick;
+    operands.step = key.step;
     operands.first_row = key.first_row;
   }
   const Value y = ops::attention(net.graph, operands,

@@ -78,8 +78,8 @@ struct DecoderInputs {
 };
 
 // Causal attention to itself, attention to the memory and feed-forward, each with dropout in a
-// residual branch. The norms are "<name>/attention/norm", "<name>/memory_attention/norm" (of the
-// query alone) and "<name>/feed_forward/norm".
+// residual branch. The norms are "<name>/attention/norm", "<name>/memory_attention/norm" (only of
+// the query) and "<name>/feed_forward/norm".
 Value decoder_layer(Net& net, const std::string& name, const DecoderInputs& in,
                     const TransformerOptions& options);
 

@@ -30,7 +30,7 @@ Value deviation_of_units(Graph& g, Value y, Value centred, int unit_axis, double
 
 }  // namespace
 
-FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& form) {
+WeightParametrization parametrize_weight(Net& net, Value v, int unit_axis, const WeightForm& form) {
   Graph& g = net.graph;
   if (form.centralize) v = ops::sub(g, v, mean_of_units(g, v, unit_axis));
   if (!form.normalize) return {v, {}};
@@ -39,7 +39,7 @@ FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& for
   return {ops::weight_norm(g, v, gain, {.by_column = unit_axis == 1, .eps = form.eps}), gain};
 }
 
-BatchStart measure_batch(Net& net, Value y, int unit_axis, double gain_init) {
+DataDependentInit measure_batch(Net& net, Value y, int unit_axis, double gain_init) {
   Graph& g = net.graph;
   const Value mean = mean_of_units(g, y, unit_axis);
   const Value q = deviation_of_units(g, y, ops::sub(g, y, mean), unit_axis, gain_init);
@@ -49,7 +49,7 @@ BatchStart measure_batch(Net& net, Value y, int unit_axis, double gain_init) {
   return {ops::reshape(g, mean, units), ops::reshape(g, q, units)};
 }
 
-void start_parameters(Net& net, const BatchStart& start, Value gain, Value bias) {
+void start_parameters(Net& net, const DataDependentInit& start, Value gain, Value bias) {
   Graph& g = net.graph;
   const auto per_unit = [&](Value v) { return ops::reshape(g, v, g.shape(gain)); };
   const Value q = per_unit(start.deviation);
@@ -59,7 +59,7 @@ void start_parameters(Net& net, const BatchStart& start, Value gain, Value bias)
   }
 }
 
-Value started(Net& net, Value y, const BatchStart& start, bool has_bias) {
+Value started(Net& net, Value y, const DataDependentInit& start, bool has_bias) {
   Graph& g = net.graph;
   return ops::div(g, has_bias ? ops::sub(g, y, start.mean) : y, start.deviation);
 }

@@ -20,7 +20,8 @@ Value clamp(Graph& g, Value x, double limit) {
   return ops::maximum(g, ops::minimum(g, x, g.constant(limit, dtype)), g.constant(-limit, dtype));
 }
 
-// Of a gradient that is rows, the table says how many the whole has.
+// The sum of squares of a gradient. If the gradient is rows of a table, the table's shape gives
+// their number in the whole.
 Value squares_of(Graph& graph, Value parameter, const ParameterGradient& gradient) {
   if (!gradient.is_rows()) return ops::sum_squares(graph, gradient);
   return ops::sum_squares(graph, gradient, gradient.ids, graph.shape(parameter)[0]);

@@ -80,7 +80,7 @@ void apply_adagrad(Graph& g, const Parameter& of, const Settings& s) {
 void apply_graves(Graph& g, const Parameter& of, const Settings& s) {
   const Value n = moment(g, of.p, ".n", kNotNegative), q = moment(g, of.p, ".q"),
               d = moment(g, of.p, ".d");
-  const Value next = ops::graves_step(
+  const Value next = ops::rmsprop_step(
       g, {of.p, of.gradient, s.in.lr, s.in.scale, n, q, d, of.gradient.ids},
       {.weight_decay = s.decay(of), .lr_scale = of.facts.lr_scale, .lazy = s.is_lazy(of)});
   mark(g, next, {of.p, n, q, d});

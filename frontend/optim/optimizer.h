@@ -28,10 +28,10 @@ constexpr auto choice_words(Optimizer) {
 // (src/autodiff/gradient.h); other parameters are not affected.
 //   exact  they are updated with a gradient of 0: moments fade and move the row on, weights decay.
 //          The bits are those of the whole gradient. Sgd without momentum and adagrad, without
-//          weight decay, then change nothing, and touch the rows of the step alone.
+//          weight decay, then change nothing, and touch only the rows of the step.
 //   lazy   such rows and their moments stay as they are. For the adams, rmsprop_graves, sgd with
-//          momentum, and weight decay this is another rule than exact; for those that touch the
-//          rows of the step alone (see above) it is the same rule.
+//          momentum, and weight decay this is another rule than exact; for those that touch only
+//          the rows of the step (see above) it is the same rule.
 enum class EmbeddingUpdates { kExact, kLazy };
 constexpr auto choice_words(EmbeddingUpdates) {
   return std::to_array<std::string_view>({"exact", "lazy"});
@@ -40,8 +40,8 @@ constexpr auto choice_words(EmbeddingUpdates) {
 struct OptimizerOptions {
   Optimizer kind = Optimizer::kAdam;
   double momentum = 0, weight_decay = 0;
-  bool nesterov = false;                          // sgd alone, as momentum is
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // the adams alone
+  bool nesterov = false;                          // only for sgd, like momentum
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // only for the adams
   // Whether weight decay applies to all parameters, whatever their facts.
   bool decays_all = false;
   EmbeddingUpdates embedding_updates = EmbeddingUpdates::kExact;

@@ -10,7 +10,7 @@ namespace {
 
 const std::string kNormKey = "model.norm", kNoNorm = "none";
 
-// What must be the same in both of a pair.
+// The settings that must be the same in both groups of a pair.
 Settings other_settings(const Group& group) {
   Settings settings = group.runs[0]->settings;
   for (const std::string& key : {std::string("train.seed"), std::string("data.seed"), kNormKey}) {

@@ -31,7 +31,7 @@ struct NamedTable {
   Rows rows;
 };
 
-// Without columns it is remarks, tables and charts alone.
+// Without columns it has only remarks, tables and charts.
 struct Comparison {
   std::string title;
   std::vector<std::string> remarks;  // source, recipe, data, seeds

@@ -61,7 +61,7 @@ Line line_of(const Run& run, const Curve& curve, Axis axis, std::size_t most) {
   for (std::size_t i = 0; i < curve.step.size(); ++i) {
     const auto x = axis == Axis::kEpoch ? epoch_at(run, curve.step[i]) : curve.step[i];
     if (!x || !std::isfinite(curve.value[i])) continue;
-    // What is written down twice of one step counts as said last.
+    // If a step is written down twice, the last value counts.
     if (!line.x.empty() && *x <= line.x.back()) {
       line.y.back() = curve.value[i];
       continue;

@@ -47,7 +47,7 @@ std::optional<double> value_among(const std::map<std::string, Values>& by_weight
   return found == values->second.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Of the finished runs that have such a number.
+// The spread over the finished runs that have such a number.
 template <class ValueOf>
 Spread spread_over(const Group& group, ValueOf value_of) {
   std::vector<double> values;

@@ -9,7 +9,7 @@ namespace keel::report {
 
 // Runs that differ in nothing but their seeds (train.seed, data.seed).
 struct Group {
-  std::string label;  // its difference from the others: "batchnorm, lr=0.01"; the model, if alone
+  std::string label;  // its difference from the others, "batchnorm, lr=0.01"; the model if only one
   std::vector<std::string> settings;  // values of Section::differing; "-": none of that name
   std::vector<const Run*> runs;
 };

@@ -19,7 +19,7 @@ void add_once(std::vector<std::string>& list, const std::string& name) {
   if (std::ranges::find(list, name) == list.end()) list.push_back(name);
 }
 
-// What runs.csv has besides the columns that every run fills.
+// The columns of runs.csv besides those that every run fills.
 struct MoreColumns {
   std::vector<std::string> figures, settings;  // keys
 };
@@ -102,7 +102,7 @@ bool is_plain(char c) {
          c == '_' || c == '-';
 }
 
-// A file's name that is none of those taken, of letters, digits, '.', '_' and '-' alone.
+// A file's name that is not taken and has only letters, digits, '.', '_' and '-'.
 std::string file_name(const std::string& wanted, std::set<std::string>& taken) {
   std::string stem = wanted;
   std::ranges::replace_if(
@@ -116,7 +116,7 @@ std::string file_name(const std::string& wanted, std::set<std::string>& taken) {
 void add_section(Page& page, const SectionReport& report) {
   page.heading(report.section.model);
   page.table(result_rows(report, "\u00B1"));
-  // Of a single setting the groups' names say all.
+  // If only one setting differs, the groups' names say everything.
   if (report.section.differing.size() > 1) {
     page.paragraph("What the groups differ in:");
     page.table(settings_rows(report));

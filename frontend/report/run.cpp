@@ -27,7 +27,7 @@ std::optional<double> number_at(const Json& object, const std::string& key) {
   return found->get<double>();
 }
 
-// What a line is of: a split's evaluation, or a single update.
+// The subject of a line: a split's evaluation, or a single update.
 std::string split_of(const Json& line) {
   const auto split = line.find("split");
   return split != line.end() && split->is_string() ? clean_text(split->get<std::string>()) : "step";

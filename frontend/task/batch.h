@@ -24,8 +24,9 @@ struct Input {
   double padding = 0;  // fills rows of padding, and each row after its end
 };
 
-// A network with carries (frontend/nn/carry.h) has an input that marks the rows that begin anew,
-// and do not continue a row of the batch before: u8 (rows), 1 in those and in rows of padding.
+// A network with carries (frontend/nn/carry.h) has an input that marks the rows that begin a
+// sequence and do not continue a row of the batch before: u8 (rows), 1 in those and in rows of
+// padding.
 struct Batch {
   Sizes sizes;
   std::vector<Tensor> values;      // in the order of Network::inputs(sizes)
@@ -89,7 +90,7 @@ class Decoder {
 };
 
 // Rows, or parts of rows, that a stream never gives.
-struct LeftOut {
+struct Skipped {
   std::int64_t rows = 0;
   std::string why;
   std::string unit = "rows";  // of the number
@@ -117,7 +118,7 @@ class Stream {
   // The sizes that at() may give, the largest first.
   virtual std::vector<Sizes> shapes() const = 0;
   // The rows of the source that an epoch, or an evaluation, leaves out.
-  virtual std::vector<LeftOut> left_out() const { return {}; }
+  virtual std::vector<Skipped> skipped() const { return {}; }
   // The number that a row has in its source, from 0 on: another one than in the split where the
   // split was drawn from the source.
   virtual std::int64_t number(std::int64_t row) const { return row; }
@@ -132,7 +133,7 @@ enum class Split { kTrain, kValid, kTest };
 // stream gives shard `first` of all batches of an update, then the next shard of them, up to and
 // without shard `end`; or, `by_batch`, these shards of the first batch, then of the next. Each
 // counts as a batch; one without a row has no values.
-struct Portion {
+struct ShardRange {
   std::int64_t shards = 1, first = 0, end = 1;
   std::int64_t accumulate = 1;
   bool by_batch = false;
@@ -146,7 +147,7 @@ struct StreamOptions {
   // The seed of a new order every epoch, an order of whole batches where a task has fixed rows.
   // Without a seed rows come in order, and all of them come.
   std::optional<std::uint64_t> shuffle = std::nullopt;
-  Portion portion = {};
+  ShardRange shard_range = {};
 };
 
 // The data of a task. A split's source is opened when the first stream of that split is made:

@@ -31,7 +31,7 @@ void count_words(std::string_view line, WordCounts& counts);
 // Among equally frequent pairs the one with the larger symbols wins; the first symbols are compared
 // before the second, as bytes with the end marker spelled out. Learning ends when there are
 // `merges`, or when no pair occurs min_count times. A word like "aaa" has the pair "a a" twice and
-// becomes "aa a". The result depends on the counts alone. Counts of pairs are updated with every
+// becomes "aa a". The result depends only on the counts. Counts of pairs are updated with every
 // merge, and a merge visits only words that hold its pair. `progress` is called with the number of
 // merges now and then. Throws Error{kUsage} for options below 1.
 BpeCodes learn_bpe(const WordCounts& counts, const BpeLearnOptions& options,

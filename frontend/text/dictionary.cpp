@@ -83,10 +83,10 @@ void Dictionary::add(std::string symbol, std::int64_t count) {
 // They stand last and are numbered from 0 on.
 void Dictionary::find_fillers() {
   first_filler_ = size();
-  const auto made_up = [&](std::int32_t id) {
+  const auto synthetic = [&](std::int32_t id) {
     return symbol(id).starts_with("madeupword") && count(id) == 0;
   };
-  while (first_filler_ > kSpecials && made_up(first_filler_ - 1)) --first_filler_;
+  while (first_filler_ > kSpecials && synthetic(first_filler_ - 1)) --first_filler_;
 }
 
 Dictionary Dictionary::load(const std::filesystem::path& path) {

@@ -16,7 +16,7 @@
 namespace keel::text {
 namespace {
 
-constexpr std::array<std::string_view, 3> kLeftOutTags = {"<url>", "<talkid>", "<keywords>"};
+constexpr std::array<std::string_view, 3> kSkippedTags = {"<url>", "<talkid>", "<keywords>"};
 constexpr std::array<std::string_view, 4> kBareTags = {"<title>", "</title>", "<description>",
                                                        "</description>"};
 constexpr std::string_view kApostrophe = "\u2019";
@@ -181,7 +181,7 @@ std::vector<std::string> lines_of_tags(std::string_view content) {
   std::vector<std::string> kept;
   Lines lines(content);
   while (const std::optional<Line> line = lines.next()) {
-    if (std::ranges::any_of(kLeftOutTags, [&](auto tag) { return contains(line->text, tag); })) {
+    if (std::ranges::any_of(kSkippedTags, [&](auto tag) { return contains(line->text, tag); })) {
       continue;
     }
     std::string text(line->text);

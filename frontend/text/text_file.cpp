@@ -31,7 +31,7 @@ void check_lines(std::string_view content, const std::string& file) {
   }
 }
 
-// What the first bytes say of an encoding whose characters have two or four bytes.
+// The encoding with characters of two or four bytes that the first bytes indicate.
 std::string_view wide_encoding(std::string_view text) {
   using namespace std::string_view_literals;
   if (text.starts_with("\xFF\xFE\0\0"sv) || text.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32";

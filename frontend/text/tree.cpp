@@ -10,7 +10,7 @@
 namespace keel::text {
 namespace {
 
-// What an open bracket holds so far.
+// The content of an open bracket so far.
 enum class Inside : std::uint8_t { kLabel, kWord, kTrees };
 
 bool ends_word(char c) { return is_blank(c) || c == '(' || c == ')'; }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr char32_t kNone = 0;
 
-// What the bytes 80 to 9f stand for; from a0 on a byte is its own code point.
+// The characters that the bytes 80 to 9f stand for; from a0 on a byte is its own code point.
 constexpr std::array<char32_t, 32> kWindows = {
     0x20AC, kNone,  0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,   // 80 to 87
     0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, kNone,  0x017D, kNone,    // 88 to 8f
@@ -29,7 +29,7 @@ std::size_t length_of(std::uint8_t first) {
   return within(first, 0xF0, 0xF4) ? 4 : 0;
 }
 
-// The second byte alone tells overlong forms, surrogates and too large numbers.
+// The second byte is enough to tell overlong forms, surrogates and too large numbers.
 bool second_fits(std::uint8_t first, std::uint8_t second) {
   switch (first) {
     case 0xE0:

@@ -11,7 +11,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/linear_cross_entropy.h"
 #include "src/ops/matmul.h"
-#include "src/passes/narrow_products.h"
+#include "src/passes/bf16_products.h"
 #include "src/runtime/program.h"
 
 namespace keel::train {
@@ -73,7 +73,7 @@ std::string kind_of(const Graph& graph, const Node& node) {
   return text;
 }
 
-// Of all products of a graph that is ready to run.
+// The time of all products of a graph that is ready to run.
 double seconds_of_products(Backend& backend, const Graph& graph, KeptTimes& kept) {
   double seconds = 0;
   for (int i = 0; i < graph.size(); ++i) {
@@ -174,7 +174,7 @@ ProductTimes measure_products(Backend& backend, Job& job, KeptTimes& kept) {
   const TrainOptions& train = job.train();
   const auto sizes = job.network().sizes(std::max<std::int64_t>(train.batch / train.shards, 1));
   const Graph step = build_step(job, sizes);
-  const Graph narrow = optimized_for(backend, narrow_products(step));
+  const Graph narrow = optimized_for(backend, bf16_products(step));
   return {seconds_of_products(backend, optimized_for(backend, step), kept),
           seconds_of_products(backend, narrow, kept) + seconds_of_casts(backend, narrow, kept)};
 }

@@ -28,8 +28,8 @@ class KeptTimes {
   // Throws Error{kIo} for a file that is there and is no regular one, such as a pipe.
   KeptTimes(std::filesystem::path file, std::string machine);
 
-  // The time of that kind of product, which `measure` gives if it is not known. The file keeps
-  // finite times alone.
+  // The time of that kind of product, which `measure` gives if it is not known. The file keeps only
+  // finite times.
   double of(const std::string& kind, const std::function<double()>& measure);
 
  private:

@@ -14,6 +14,12 @@ namespace {
 
 static_assert(all_documented<TrainOptions>() && all_documented<DataOptions>());
 
+// Values that recipes of earlier versions call by another name.
+struct FormerValue {
+  std::string_view key, former, now;
+};
+constexpr FormerValue kFormerValues[] = {{"model.features", "made_up", "synthetic"}};
+
 // Numbers and truth values stand bare; everything else is quoted.
 template <class T>
 std::string toml_field(const T& value) {
@@ -180,7 +186,7 @@ task::OptionValues read_settings(std::string_view toml, const std::string& where
   task::OptionValues settings;
   for (const auto& [section, node] : parse_toml(toml, where)) {
     const std::string name(section.str());
-    check(node.is_table(), ErrorKind::kUsage, "{}: expected tables alone, got {}", where, name);
+    check(node.is_table(), ErrorKind::kUsage, "{}: expected only tables, got {}", where, name);
     for (const auto& [key, value] : *node.as_table()) {
       const std::string full = name + "." + std::string(key.str());
       settings.emplace_back(full, scalar_text(value, where + ": " + full));
@@ -210,6 +216,9 @@ std::vector<std::string> Config::keys() const {
 }
 
 void Config::set(std::string_view key, std::string_view value) {
+  for (const FormerValue& former : kFormerValues) {
+    if (key == former.key && value == former.former) value = former.now;
+  }
   const std::vector<std::string> known = keys();
   check(std::ranges::find(known, key) != known.end(), ErrorKind::kUsage,
         "key '{}' is unknown; nearest: '{}'", key, meant_key(key, known));

@@ -89,7 +89,8 @@ struct TrainOptions {
                "part of it",
                at_least(0)),
         option("decay", &T::decay,
-               "what weight decay takes hold of: weights alone, not gains and biases, or all"),
+               "the parameters that weight decay applies to: only weights, not gains and biases, "
+               "or all"),
         option("embedding_updates", &T::embedding_updates,
                "rows of a table that a batch does not look up: exact, they change as the optimizer "
                "has it, or lazy, they and their moments stay as they are"),

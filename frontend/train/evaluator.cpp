@@ -43,7 +43,7 @@ class Sums {
       scalars_.send(program, output.name);
     }
   }
-  // Of an output over all batches; nothing when there is none of that name.
+  // The total of an output over all batches; nothing when there is no output of that name.
   std::optional<double> total(const std::string& name) const {
     const auto found = std::ranges::find(names_, name);
     if (found == names_.end()) return std::nullopt;
@@ -106,7 +106,7 @@ std::vector<task::FoundAnswers> found_in(std::string_view bytes) {
   return found;
 }
 
-// What is known of a split when all batches have been run.
+// The results of a split when all batches have been run.
 struct Known {
   const Sums& sums;
   double items;
@@ -246,7 +246,7 @@ bool Evaluator::goes_on(bool mine) const {
 }
 
 // The clock starts when the first program is compiled. A batch of a search takes milliseconds, so
-// the ranks wait for each other at some of them alone.
+// the ranks wait for each other only at some of them.
 Decoded Evaluator::decode_with(task::Decoder& decoder, const std::function<bool()>& stops) {
   using Clock = std::chrono::steady_clock;
   const task::Batch* batch = decoder.next();
@@ -282,7 +282,8 @@ Decoded Evaluator::search(task::Decoder& decoder) {
 
 void Evaluator::share(Communicator& ranks) {
   const Graph graph = build_evaluate(job_, job_.network().sizes(1));
-  // What a batch leaves to the next, and what a scorer counts over all, is with one process.
+  // The carries from one batch to the next, and the counts of a scorer over all batches, stay in
+  // one process.
   const bool stands_alone = graph.leaves(NodeKind::kCarry).empty() && !job_.network().scorer();
   ranks_ = ranks.size() > 1 ? &ranks : nullptr;
   shares_batches_ = stands_alone;

@@ -119,7 +119,7 @@ class Evaluator {
   Arena own_arena_;
   Arena& arena_;                             // of all programs
   Carries carries_;                          // reset for every split and every search
-  Communicator* ranks_ = nullptr;            // null: there is this process alone
+  Communicator* ranks_ = nullptr;            // null: there is only this process
   bool shares_batches_ = false;              // a rank runs its own, or else all
   std::map<std::string, Network> networks_;  // by Batch::network
   bool may_keep_ = true;                     // the model was not yet asked, or it keeps something

@@ -6,8 +6,8 @@ namespace keel::train {
 namespace {
 
 // Made once, for a step allocates nothing.
-const std::string kWeight = "weight", kRate = "lr", kStep = "step", kTick = "tick",
-                  kFirstRow = "first_row", kShare = "share", kLoss = "loss";
+const std::string kWeight = "weight", kRate = "lr", kStep = "step", kFirstRow = "first_row",
+                  kStateWeight = "state_weight", kLoss = "loss";
 
 }  // namespace
 
@@ -40,7 +40,6 @@ void Feeder::give_scalars(double items, const StepPoint& point, const Give& give
   real(kWeight, 1 / (point.items > 0 ? point.items : items));
   real(kRate, point.rate);
   whole(kStep, point.step);
-  whole(kTick, point.step);
   whole(kFirstRow, point.first_row);
 }
 
@@ -56,7 +55,8 @@ void Feeder::feed(Program& program, const StepPoint& point, const ShardSums& sum
     if (program.takes(name)) program.feed(name, value);
   };
   give_scalars(point.items, point, give);
-  for (const auto& [name, value] : {std::pair{&kLoss, sums.loss}, {&kShare, sums.share}}) {
+  for (const auto& [name, value] :
+       {std::pair{&kLoss, sums.loss}, {&kStateWeight, sums.state_weight}}) {
     real_.as<float>()[0] = static_cast<float>(value);
     give(*name, real_);
   }

@@ -11,17 +11,17 @@ namespace keel::train {
 
 // The place of a batch in a training run.
 struct StepPoint {
-  std::int64_t step = 0;       // the number of the update: inputs "step" and "tick"
+  std::int64_t step = 0;       // the number of the update: input "step"
   std::int64_t first_row = 0;  // rows that came in earlier batches of its update: "first_row"
   // The items of the whole update: input "weight" is 1 / items. 0 stands for the batch's own items.
   double items = 0;
   double rate = 0;  // the learning rate: input "lr"
 };
 
-// What an update by the sums of shards takes besides them.
+// The inputs of an update by the sums of shards, besides those sums.
 struct ShardSums {
-  double loss = 0;   // of all shards: input "loss"
-  double share = 0;  // 1 / (the number of runs whose states are averaged): input "share"
+  double loss = 0;          // of all shards: input "loss"
+  double state_weight = 0;  // 1 / (number of runs whose states are averaged)
 };
 
 class Feeder {
@@ -36,7 +36,7 @@ class Feeder {
   // Also feeds those inputs of a step (step_graph.h) that the program has. Allocates as little as
   // the other.
   void feed(Program& program, const task::Batch& batch, const StepPoint& point);
-  // Those inputs alone, for a program that takes no batch.
+  // Feeds only those inputs, for a program that takes no batch.
   void feed(Program& program, const StepPoint& point, const ShardSums& sums);
   // All inputs that a step may have, as copies, for callers that run a graph without a program.
   Feeds feeds(const task::Batch& batch, const StepPoint& point);

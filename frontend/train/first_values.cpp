@@ -14,8 +14,9 @@
 namespace keel::train {
 namespace {
 
-// What a batch leaves of the running statistics of a node; nothing if it has none. The warm-up of
-// powernorm begins with the mean of the batches so far, which has nothing of the first value.
+// The share of a node's running statistics that a batch keeps; nothing if the node has none. The
+// warm-up of powernorm begins with the mean of the batches so far, which has nothing of the first
+// value.
 std::optional<double> kept_by(const Node& node) {
   if (node.op == &kBatchNorm) return node.attrs.as<BatchNormAttrs>().keep;
   if (node.op == &kPnV) return node.attrs.as<PnVAttrs>().keep;

@@ -19,7 +19,7 @@ class Job {
   // The job with other settings ("section.key" and value) and with the assets of its network.
   // Throws Error{kUsage} for settings that are unknown or do not fit. This job ends.
   Job with(const task::OptionValues& settings) &&;
-  // From now on the data are read for this split alone, as task::DataRequest::only says.
+  // From now on the data are read only for this split, as task::DataRequest::only says.
   void read_only(task::Split split) { only_ = split; }
   // Settles train.compute where it is auto.
   void choose(Compute compute) { config_.set("train.compute", choice_text(compute)); }

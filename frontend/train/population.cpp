@@ -1,7 +1,6 @@
 #include "frontend/train/population.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <string>
@@ -10,10 +9,7 @@
 #include "frontend/train/feeder.h"
 #include "frontend/train/step_graph.h"
 #include "src/ops/norm/batch_norm.h"
-#include "src/ops/norm/batch_renorm.h"
-#include "src/ops/norm/mabn.h"
 #include "src/ops/norm/pn_v.h"
-#include "src/ops/norm/power_norm.h"
 #include "src/runtime/program_cache.h"
 
 namespace keel::train {
@@ -45,8 +41,9 @@ Application application_of(const Graph& g, int i) {
 
 std::string output_of(Value v) { return fmt::format("population/{}/{}", v.node, v.port); }
 
-// Those that move an average in training: an application beyond the last time step that has its own
-// statistics reads what the one before it would leave, and moves nothing.
+// The applications that move an average in training. An application beyond the last time step with
+// statistics of its own is not one of them: it reads the average as the one before it would leave
+// it, and moves nothing.
 std::vector<Application> applications_of(const Graph& g) {
   std::vector<Application> applications;
   for (int i = 0; i < g.size(); ++i) {
@@ -62,13 +59,15 @@ std::vector<Application> applications_of(const Graph& g) {
 }
 
 void refuse_running_norms(const Graph& g) {
-  const std::array running{&kPowerNorm, &kMabn, &kBatchRenorm};
   for (int i = 0; i < g.size(); ++i) {
     const Node& node = g.node(i);
-    check(std::ranges::find(running, node.op) == running.end(), ErrorKind::kUsage,
-          "population statistics: expected norms that train by the batch alone, got {}, which "
-          "normalizes by running statistics in training, too",
-          node.name);
+    const bool is_running =
+        node.kind == NodeKind::kOp && node.op->norm && node.op->norm->by_running_statistics;
+    check(
+        !is_running, ErrorKind::kUsage,
+        "population statistics: expected norms that train only on batch statistics, got {}, which "
+        "normalizes by running statistics in training, too",
+        node.name);
   }
 }
 
@@ -120,7 +119,7 @@ class PopulationPass {
   // Training's forward. The averages that it would leave are outputs, and nothing persists.
   Graph build(const task::Sizes& sizes) {
     Graph g;
-    nn::Net net = drawing_net(g, job_, nn::Mode::kProbe);
+    nn::Net net = sampling_net(g, job_, nn::Mode::kProbe);
     const task::Inputs inputs = add_inputs(g, job_.network(), sizes);
     g.mark_output("loss", job_.network().build(net, inputs).loss_sum);
     refuse_running_norms(g);

@@ -33,7 +33,7 @@ bool is_event_file(const fs::path& file) {
 
 fs::path earlier_events(const RunFolder& folder) { return folder.path / "events"; }
 
-// What a run leaves besides checkpoints.
+// The files that a run leaves besides checkpoints.
 std::vector<fs::path> files_of(const RunFolder& folder) {
   std::vector<fs::path> files{folder.config(),  folder.metrics(),      folder.result(),
                               folder.average(), folder.observations(), earlier_events(folder)};
@@ -44,13 +44,13 @@ std::vector<fs::path> files_of(const RunFolder& folder) {
   return files;
 }
 
-// What config.toml says; nothing when there is none that can be read.
+// The settings in config.toml; empty when there is none that can be read.
 task::OptionValues settings_of(const RunFolder& folder) {
   if (!is_there(folder.config())) return {};
   const std::string where = folder.config();
   try {
     return read_settings(io::read_file(where, kMaxConfigBytes), where);
-  } catch (const Error&) {  // nothing depends on that file, which is written anew
+  } catch (const Error&) {  // nothing depends on that file, which is written again
     return {};
   }
 }

@@ -46,7 +46,8 @@ void expect_model_of_run(const RunFolder& folder, const io::TensorFile& checkpoi
                          const std::string& where);
 
 // Throws Error{kBadInput} when the folder's config.toml gives the model an option that the run's
-// checkpoint was not trained with: whoever edited it should not believe that it has an effect.
+// checkpoint was not trained with: a user who edited the file should not believe that it has an
+// effect.
 void expect_options_of_run(const RunFolder& folder, const io::TensorFile& checkpoint,
                            const std::string& where);
 

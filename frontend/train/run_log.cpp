@@ -25,7 +25,7 @@ std::filesystem::path made(const std::filesystem::path& folder) {
   return folder;
 }
 
-// What the last line that says so gives as the time so far.
+// The time so far, from the last line that has one.
 double seconds_logged(const std::vector<nlohmann::ordered_json>& lines) {
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     const auto seconds = line->find("seconds");
@@ -123,12 +123,12 @@ void RunLog::step(const Step& s) {
                                 {"lr", s.lr},
                                 {"grad_norm", s.grad_norm},
                                 {"items_per_second", s.items_per_second}};
-  for (const auto& [name, value] : s.watched) values[name] = value;
+  for (const auto& [name, value] : s.monitored) values[name] = value;
   write(s.step, std::move(values));
   scalar("step/loss", s.step, s.loss);
   scalar("step/lr", s.step, s.lr);
   scalar("step/grad_norm", s.step, s.grad_norm);
-  for (const auto& [name, value] : s.watched) scalar("step/" + name, s.step, value);
+  for (const auto& [name, value] : s.monitored) scalar("step/" + name, s.step, value);
 }
 
 void RunLog::evaluation(std::int64_t step, std::int64_t epoch, const std::string& split,
@@ -162,7 +162,7 @@ void RunLog::nonfinite(const NonFiniteUpdate& u) {
                   {{"action", u.action},
                    {"loss", u.loss},
                    {"grad_norm", u.grad_norm},
-                   {"left_out", u.left_out},
+                   {"skipped", u.skipped},
                    {"where", u.where}}}});
 }
 

@@ -26,13 +26,13 @@ class RunLog {
   struct Step {
     std::int64_t step, epoch;
     double loss, lr, grad_norm, items_per_second;
-    std::map<std::string, double> watched = {};  // by quantity
+    std::map<std::string, double> monitored = {};  // by quantity
   };
   void step(const Step& step);
   // `split` is "train", "valid" or "test".
   void evaluation(std::int64_t step, std::int64_t epoch, const std::string& split,
                   const Evaluation& e);
-  // For TensorBoard alone: the run's settings, its result, and how it ended.
+  // For TensorBoard only: the run's settings, its result, and how it ended.
   void settings(const task::OptionValues& settings);
   void result(std::int64_t step, const std::string& what, const Evaluation& e);
   void end(bool finished);
@@ -41,7 +41,7 @@ class RunLog {
     std::int64_t step, epoch;
     std::string_view action;
     double loss, grad_norm;
-    std::int64_t left_out;
+    std::int64_t skipped;
     std::string where;
   };
   void nonfinite(const NonFiniteUpdate& update);

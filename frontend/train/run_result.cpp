@@ -37,7 +37,7 @@ Json summary_json(const Summary& s) {
             {"train_loss", s.train_loss},
             {"best_valid", s.state.best},
             {"best_step", s.state.best_step},
-            {"left_out", s.state.left_out},
+            {"skipped", s.state.skipped},
             {"valid", evaluation_json(s.valid)},
             {"test", evaluation_json(s.test)}};
   if (!s.stopped_because.empty()) json["stopped_because"] = s.stopped_because;

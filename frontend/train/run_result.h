@@ -22,7 +22,7 @@ nlohmann::ordered_json summary_json(const Summary& summary);
 void write_result(const RunFolder& folder, const Summary& summary);
 // {"outcome": "diverged", "message": ...}. Throws Error{kIo}.
 void write_divergence(const RunFolder& folder, std::string_view message);
-// What result.json says; null if it is not there or cannot be read.
+// The content of result.json; null if it is not there or cannot be read.
 nlohmann::ordered_json result_of(const RunFolder& folder);
 // Whether it says that the run finished.
 bool is_finished(const RunFolder& folder);

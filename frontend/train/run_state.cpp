@@ -36,15 +36,19 @@ class Numbers {
           "{}: metadata '{}': expected {} to {}, got {}", where_, key, least, kMost, value);
     return value;
   }
-  // Of numbers that checkpoints of earlier versions do not have: 0 of a count, else NaN.
-  std::int64_t later_count(const std::string& key) const {
-    return file_.metadata.contains(key) ? count(key) : 0;
+  // Numbers that checkpoints of earlier versions do not have, or have by another name: 0 for a
+  // count that is absent, NaN for another number.
+  std::int64_t later_count(const std::string& key, const std::string& former = "") const {
+    for (const std::string& name : {key, former}) {
+      if (file_.metadata.contains(name)) return count(name);
+    }
+    return 0;
   }
   double later_number(const std::string& key) const {
     return file_.metadata.contains(key) ? number<double>(key) : NAN;
   }
-  // Steps in ascending order, none after `last`. A checkpoint of an earlier version knows the last
-  // of them alone, as its anchor.
+  // Steps in ascending order, none after `last`. A checkpoint of an earlier version knows only the
+  // last of them, as its anchor.
   std::vector<std::int64_t> scheduled(std::int64_t last) const {
     if (!file_.metadata.contains("scheduled")) return {later_count("anchor")};
     const std::string& text = metadata(file_, "scheduled", where_);
@@ -114,7 +118,7 @@ void check_tensor(const io::TensorFile& file, const std::string& where, const st
 // beaten.
 double best_of(const Numbers& numbers, const task::MetricInfo& info, const std::string& where) {
   const double best = numbers.real("best");
-  // Of what a scorer gives nothing is known: order_embeddings adds three shares up.
+  // The range of a scorer's value is not known: order_embeddings adds three shares up.
   const bool is_share = info.of == task::percent_of || info.of == task::percent_without,
              is_worst = best == (info.higher_is_better ? -INFINITY : INFINITY);
   const double most = is_share ? 100 : double(std::numeric_limits<float>::max());
@@ -181,7 +185,7 @@ Job stored_job(const io::TensorFile& file, const std::string& where, const MakeT
     }
     return {std::move(config), std::move(assets)};
   } catch (const Error& error) {
-    // What would be wrong usage of a recipe is a bad file here.
+    // An error that would be wrong usage of a recipe means a bad file here.
     fail(ErrorKind::kBadInput, "{}: metadata: {}", where, error.what());
   }
 }
@@ -203,7 +207,7 @@ io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variab
     }
   }
   for (const auto& [name, variable] : variables.all()) {
-    if (!variable.is_derived) file.tensors.emplace(name, variables.read(name, true));
+    if (!variable.is_cached) file.tensors.emplace(name, variables.read(name, true));
   }
   file.metadata = {{"model", std::string(job.task().name())},
                    {"recipe", job.config().to_toml()},
@@ -218,8 +222,8 @@ io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variab
                    {"evaluations_since_best", fmt::format("{}", state.evaluations_since_best)},
                    {"scheduled", fmt::format("{}", fmt::join(state.scheduled, " "))},
                    {"undone", fmt::format("{}", state.undone)},
-                   {"left_out", fmt::format("{}", state.left_out)},
-                   {"strikes", fmt::format("{}", state.strikes)},
+                   {"skipped", fmt::format("{}", state.skipped)},
+                   {"consecutive_non_finite", fmt::format("{}", state.consecutive_non_finite)},
                    {"data", state.data}};
   for (const auto& [name, text] : job.network().assets()) file.metadata[kAsset + name] = text;
   return file;
@@ -244,8 +248,8 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   if (state.epoch > 0) state.train_loss = numbers.later_number("train_loss");
   state.scheduled = numbers.scheduled(state.step);
   state.undone = numbers.later_count("undone");
-  state.left_out = numbers.later_count("left_out");
-  state.strikes = numbers.later_count("strikes");
+  state.skipped = numbers.later_count("skipped", "left_out");
+  state.consecutive_non_finite = numbers.later_count("consecutive_non_finite", "strikes");
   if (const auto found = file.metadata.find("data"); found != file.metadata.end()) {
     state.data = found->second;
   }
@@ -262,7 +266,7 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
 
 void expect_fits(const io::TensorFile& file, const std::string& where, const Variables& variables) {
   for (const auto& [name, variable] : variables.all()) {
-    if (variable.is_derived) continue;
+    if (variable.is_cached) continue;
     check_tensor(file, where, name, variable.type);
     try {
       variables.expect_fits(name, file.tensors.at(name));
@@ -275,7 +279,7 @@ void expect_fits(const io::TensorFile& file, const std::string& where, const Var
 void load_finite(const io::TensorFile& file, const std::string& where, Variables& variables) {
   expect_fits(file, where, variables);
   for (const auto& [name, variable] : variables.all()) {
-    if (!variable.is_derived) expect_finite(file, where, name);
+    if (!variable.is_cached) expect_finite(file, where, name);
   }
   load_variables(file, where, variables);
 }
@@ -283,13 +287,13 @@ void load_finite(const io::TensorFile& file, const std::string& where, Variables
 void load_variables(const io::TensorFile& file, const std::string& where, Variables& variables) {
   expect_fits(file, where, variables);
   for (const auto& [name, variable] : variables.all()) {
-    if (!variable.is_derived) variables.write(name, file.tensors.at(name));
+    if (!variable.is_cached) variables.write(name, file.tensors.at(name));
   }
 }
 
 Job job_of_checkpoint(const io::TensorFile& file, const std::string& where, const MakeTask& make) {
   Job job = stored_job(file, where, make);
-  // Else a recipe of a few bytes could ask for any amount of memory.
+  // Without this check a recipe of a few bytes could ask for any amount of memory.
   const Graph graph = build_evaluate(job, job.network().sizes(1));
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);

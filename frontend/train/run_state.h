@@ -31,9 +31,9 @@ struct RunState {
   std::vector<std::int64_t> scheduled = {0};
   // The measurements that were due after this step and that an interruption left undone.
   std::int64_t undone = 0;
-  std::int64_t left_out = 0;  // updates, of all steps so far
-  std::int64_t strikes = 0;   // bounded by train.nonfinite_limit
-  std::string data;           // data_print() of the run's data; empty: not known
+  std::int64_t skipped = 0;                 // updates, of all steps so far
+  std::int64_t consecutive_non_finite = 0;  // bounded by train.nonfinite_limit
+  std::string data;                         // data_print() of the run's data; empty: not known
 
   // Makes this step the last of `scheduled`, of which `most` stay. The start, which the recipe
   // gives anyway, is none of them as soon as there is another.
@@ -52,7 +52,7 @@ io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variab
 RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Job& job,
                          Variables& variables, Carries* carries = nullptr);
 
-// Loads parameters and running statistics alone: evaluation needs no optimizer state, so tensors
+// Loads only parameters and running statistics: evaluation needs no optimizer state, so tensors
 // that were not declared are ignored.
 void load_variables(const io::TensorFile& file, const std::string& where, Variables& variables);
 // The same for weights that are used and not trained further. Throws Error{kBadInput} with the name

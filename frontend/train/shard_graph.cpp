@@ -1,7 +1,6 @@
 #include "frontend/train/shard_graph.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "src/autodiff/gradient.h"
@@ -18,8 +17,7 @@ namespace keel::train {
 namespace {
 
 bool is_column_norm(const Node& node) {
-  constexpr std::array kNorms = {&kBatchNorm, &kBatchRenorm, &kPnV, &kPowerNorm, &kMabn};
-  return std::ranges::find(kNorms, node.op) != kNorms.end();
+  return node.kind == NodeKind::kOp && keel::is_column_norm(*node.op);
 }
 
 void expect_shardable(const Graph& g, const TrainOptions& train) {
@@ -38,10 +36,10 @@ void expect_shardable(const Graph& g, const TrainOptions& train) {
 }
 
 // The net of a shard, whose norms share their statistics as the recipe says.
-nn::Net shard_net(Graph& g, const Job& job, std::vector<nn::Watch>* watches) {
+nn::Net shard_net(Graph& g, const Job& job, std::vector<nn::Monitor>* monitors) {
   const TrainOptions& train = job.train();
-  nn::Net net = drawing_net(g, job, nn::Mode::kTrain);
-  net.watches = watches;
+  nn::Net net = sampling_net(g, job, nn::Mode::kTrain);
+  net.monitors = monitors;
   const bool shares = train.statistics == ShardStatistics::kSynchronised;
   net.shards = shares ? train.shards * train.accumulate : 1;
   return net;
@@ -126,14 +124,14 @@ std::string term_name(const std::string& output, std::size_t term) {
   return term == 0 ? output : fmt::format("{}+{}", output, term);
 }
 
-// What the update reads: parameters with their gradients, and the states' next values.
+// The values that the update reads: parameters with their gradients, and the states' next values.
 struct Given {
   std::vector<Value> parameters, gradients;
 };
 
 Given add_given(Graph& g, const Graph& shard) {
   Given given;
-  const Value share = g.input("share", {DType::kF32, {}});
+  const Value state_weight = g.input("state_weight", {DType::kF32, {}});
   for (int i = 0; i < shard.size(); ++i) {
     const Node& node = shard.node(i);
     if (node.kind != NodeKind::kParameter && node.kind != NodeKind::kState) continue;
@@ -146,7 +144,8 @@ Given add_given(Graph& g, const Graph& shard) {
     }
     if (node.kind == NodeKind::kState) {
       const bool is_summed = name.starts_with(kSummed);
-      g.mark_update(leaf, is_summed ? ops::mul(g, input, share) : ops::stop_gradient(g, input));
+      g.mark_update(leaf,
+                    is_summed ? ops::mul(g, input, state_weight) : ops::stop_gradient(g, input));
       continue;
     }
     given.parameters.push_back(leaf);
@@ -168,9 +167,9 @@ bool shares_statistics(const Job& job) {
   return false;
 }
 
-Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Watch>* watches) {
+Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Monitor>* monitors) {
   Graph g;
-  nn::Net net = shard_net(g, job, watches);
+  nn::Net net = shard_net(g, job, monitors);
   add_network(net, job.network(), sizes);
   expect_shardable(g, job.train());
   const Value loss = std::ranges::find(g.outputs(), "loss", &NamedValue::name)->value;
@@ -192,8 +191,8 @@ Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Watc
   for (const Update& update : g.take_updates()) {
     g.mark_output(whole.output(g.node(update.leaf)), update.next);
   }
-  for (std::size_t i = 0; watches && i < watches->size(); ++i) {
-    g.mark_output(watch_output(i), (*watches)[i].value);
+  for (std::size_t i = 0; monitors && i < monitors->size(); ++i) {
+    g.mark_output(monitor_output(i), (*monitors)[i].value);
   }
   return computed(std::move(g), job.train());
 }
@@ -205,7 +204,7 @@ Graph build_update(const Job& job, const Graph& shard) {
   optim::Clipped clipped = optim::clip_gradients(g, given.gradients, train.clip_options());
   const Value loss = g.input("loss", {DType::kF32, {}});
   if (train.skips()) {
-    const Value nothing = ops::scale(g, loss, 0);  // or NaN: a sum of losses may overflow alone
+    const Value nothing = ops::scale(g, loss, 0);  // or NaN: a sum of losses may overflow by itself
     clipped.scale = ops::add(g, clipped.scale, nothing);
     g.mark_output("guard", ops::add(g, clipped.norm, nothing));
   }

@@ -3,7 +3,7 @@
 //
 // A shard's graph has the inputs of a step (step_graph.h) besides "lr" and "step", and updates
 // nothing: every shard starts from the states before the update. Its outputs are "loss", what its
-// layers watch, and the gradient of each parameter and the next value of each state,
+// layers monitor, and the gradient of each parameter and the next value of each state,
 // under kSummed + NAME  those that differ between shards; those of states are averaged in the end;
 //   a gradient may be the sum of this and of kSummed + NAME + "+1", "+2" and so on;
 // under kWhole + NAME   those that are the same in every shard: states of whole numbers and, with
@@ -21,11 +21,11 @@ inline constexpr std::string_view kSummed = "summed/", kWhole = "whole/";
 bool shares_statistics(const Job& job);
 
 // Throws Error{kUsage} if the network has carries.
-Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Watch>* watches);
+Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Monitor>* monitors);
 
 // Clipping, optimizer and states, from the outputs of any shard's graph as inputs of the same
-// names, "loss", "lr" and "step", and "share" () f32, by which sums of states become their mean.
-// Its output is "grad_norm", with train.on_nonfinite = skip also "guard".
+// names, "loss", "lr" and "step", and "state_weight" () f32, by which sums of states become their
+// mean. Its output is "grad_norm", with train.on_nonfinite = skip also "guard".
 Graph build_update(const Job& job, const Graph& shard);
 
 }  // namespace keel::train

@@ -9,7 +9,7 @@ namespace keel::train {
 ShardOutputs::ShardOutputs(const Program& like, bool by_part) {
   const Graph& shard = like.graph();
   for (const NamedValue& output : shard.outputs()) {
-    const std::int64_t part = by_part ? like.part_of(output.name) : like.meetings();
+    const std::int64_t part = by_part ? like.part_of(output.name) : like.collectives();
     part_of_[output.name] = part;
     const auto count = std::size_t(shard.shape(output.value).elements());
     const bool is_real = is_floating(shard.type(output.value).dtype);

@@ -1,5 +1,4 @@
-// What the graph of a shard gives (shard_graph.h) goes from one program to another as rows of
-// numbers.
+// The outputs of a shard's graph (shard_graph.h) go from one program to another as rows of numbers.
 #pragma once
 
 #include <map>
@@ -14,8 +13,8 @@ namespace keel::train {
 // T, in its functions, is the type in which the backend stores float32.
 class ShardOutputs {
  public:
-  // Those of every program of a shard, of which `like` is one. Each output can be read after its
-  // part of the run: the part that computes it if they are read `by_part`, else the last.
+  // The outputs of every program of a shard, of which `like` is one. Each output can be read after
+  // its part of the run: the part that computes it if they are read `by_part`, else the last.
   ShardOutputs(const Program& like, bool by_part);
 
   // The numbers of outputs that differ between shards, and of those that are the same in each.

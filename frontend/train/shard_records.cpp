@@ -8,14 +8,14 @@
 
 namespace keel::train {
 
-ShardRecords::ShardRecords(Communicator& ranks, std::int64_t shards, std::size_t watched,
+ShardRecords::ShardRecords(Communicator& ranks, std::int64_t shards, std::size_t monitored,
                            std::size_t whole, std::size_t losses)
-    : ranks_(ranks), shards_(shards), watched_(watched), whole_(whole), losses_(losses) {}
+    : ranks_(ranks), shards_(shards), watched_(monitored), whole_(whole), losses_(losses) {}
 
 ShardRecord ShardRecords::empty() const {
   constexpr double kNothing = -std::numeric_limits<double>::infinity();
   return {.losses = std::vector<double>(losses_),
-          .watched = std::vector<double>(watched_, kNothing),
+          .monitored = std::vector<double>(watched_, kNothing),
           .whole = std::vector<double>(whole_)};
 }
 
@@ -26,7 +26,7 @@ void ShardRecords::exchange(const std::vector<ShardRecord>& own, int signal) {
   for (const ShardRecord& record : own) {
     mine.push_back(record.with_rows);
     mine.insert(mine.end(), record.losses.begin(), record.losses.end());
-    mine.insert(mine.end(), record.watched.begin(), record.watched.end());
+    mine.insert(mine.end(), record.monitored.begin(), record.monitored.end());
     mine.insert(mine.end(), record.whole.begin(), record.whole.end());
   }
   mine.resize(1 + most * (1 + losses_ + watched_ + whole_));
@@ -37,9 +37,9 @@ void ShardRecords::exchange(const std::vector<ShardRecord>& own, int signal) {
     const double* from = all.data() + std::size_t(r) * mine.size();
     signal_ = std::max(signal_, int(*from++));
     for (std::int64_t i = shards_of_rank(shards_, r, ranks_.size()).count(); i > 0; --i) {
-      const double *losses = from + 1, *watched = losses + losses_, *whole = watched + watched_,
+      const double *losses = from + 1, *monitored = losses + losses_, *whole = monitored + watched_,
                    *end = whole + whole_;
-      all_.push_back({{losses, watched}, *from, {watched, whole}, {whole, end}});
+      all_.push_back({{losses, monitored}, *from, {monitored, whole}, {whole, end}});
       from = end;
     }
   }
@@ -62,11 +62,11 @@ double ShardRecords::with_rows() const {
   return sum;
 }
 
-std::vector<double> ShardRecords::watched() const {
-  std::vector<double> largest = all_.front().watched;
+std::vector<double> ShardRecords::monitored() const {
+  std::vector<double> largest = all_.front().monitored;
   for (const ShardRecord& record : all_) {
     for (std::size_t i = 0; i < watched_; ++i) {
-      largest[i] = std::max(largest[i], record.watched[i]);
+      largest[i] = std::max(largest[i], record.monitored[i]);
     }
   }
   return largest;

@@ -15,7 +15,7 @@ namespace {
 task::StreamOptions shard_options(const TrainOptions& train, ShardRange own, bool by_batch) {
   return {.batch = train.batch,
           .shuffle = static_cast<std::uint64_t>(train.seed),
-          .portion = {train.shards, own.first, own.end, train.accumulate, by_batch}};
+          .shard_range = {train.shards, own.first, own.end, train.accumulate, by_batch}};
 }
 
 // The pieces of an update that lie alone in an arena, beside one arena for all others.
@@ -60,27 +60,27 @@ ShardRunner<T>::ShardRunner(Backend& backend, Variables& variables, const Job& j
       shard_(
           backend, variables,
           [this](const task::Sizes& sizes) {
-            watches_.clear();
-            return build_shard(job_, sizes, &watches_);
+            monitors_.clear();
+            return build_shard(job_, sizes, &monitors_);
           },
           {.arena = &arena_, .carries = &carries_, .recompute_before = takes_turns_ ? "loss" : ""}),
       largest_(shard_.at(shards_->shapes().front())),
       outputs_(largest_, takes_turns_),
-      records_(ranks_, job.train().shards, watches_.size(), outputs_.whole_count(),
+      records_(ranks_, job.train().shards, monitors_.size(), outputs_.whole_count(),
                shares_ ? std::size_t(job.train().accumulate) : 1),
-      meetings_(ranks_, job.train().shards, job.train().accumulate, largest_),
+      collectives_(ranks_, job.train().shards, job.train().accumulate, largest_),
       update_(backend, variables, build_update(job, largest_.graph()),
               {.guard = job.train().skips() ? "guard" : "grad_norm", .arena = &arena_}),
       sum_(ranks_, job.train().shards, ranks.reduction) {
-  if (shares_) expect_same_meetings();
+  if (shares_) expect_same_collectives();
 }
 
 // A recurrent norm over the batch meets once a time step.
 template <class T>
-void ShardRunner<T>::expect_same_meetings() const {
+void ShardRunner<T>::expect_same_collectives() const {
   const auto count = [](const Graph& g) {
     return std::ranges::count_if(
-        g.outputs(), [](const NamedValue& output) { return output.name.starts_with(kMeeting); });
+        g.outputs(), [](const NamedValue& output) { return output.name.starts_with(kCollective); });
   };
   const auto expected = count(largest_.graph());
   for (const task::Sizes& sizes : shards_->shapes()) {
@@ -106,18 +106,18 @@ Program& ShardRunner<T>::feed(ProgramCache& programs, const task::Batch& batch,
   return program;
 }
 
-// What a part of the program has given, besides the terms of sums.
+// Takes the results of a part of the program, besides the terms of sums.
 template <class T>
 void ShardRunner<T>::take(const Program& program, std::int64_t part, double& loss,
                           ShardRecord& record) {
   if (outputs_.comes("loss", part)) loss += program.scalar("loss");
-  for (std::size_t i = 0; i < watches_.size(); ++i) {
-    if (!outputs_.comes(watch_output(i), part)) continue;
-    double& largest = record.watched[i];
-    largest = std::max(largest, program.scalar(watch_output(i)));
+  for (std::size_t i = 0; i < monitors_.size(); ++i) {
+    if (!outputs_.comes(monitor_output(i), part)) continue;
+    double& largest = record.monitored[i];
+    largest = std::max(largest, program.scalar(monitor_output(i)));
   }
   if (record.with_rows == 0) outputs_.read_whole<T>(program, part, record.whole);
-  if (part == program.meetings()) ++record.with_rows;
+  if (part == program.collectives()) ++record.with_rows;
 }
 
 template <class T>
@@ -138,8 +138,8 @@ ShardRunner<T>::Slot::Slot(ShardRunner& runner)
     : arena(runner.backend_),
       programs(runner.backend_, runner.variables_,
                [&job = runner.job_](const task::Sizes& sizes) {
-                 std::vector<nn::Watch> watches;  // known already
-                 return build_shard(job, sizes, &watches);
+                 std::vector<nn::Monitor> monitors;  // known already
+                 return build_shard(job, sizes, &monitors);
                },
                {.arena = &arena}) {}
 
@@ -198,7 +198,7 @@ std::vector<ShardRecord> ShardRunner<T>::run_in_step(const Piece& first) {
     add_part(program, part, at(i));
   };
   total_.resize(outputs_.summed_count());
-  meetings_.run(
+  collectives_.run(
       instances, [&](std::size_t i) { instances[i] = begin(at(i)); }, end);
   return records;
 }
@@ -234,7 +234,7 @@ void ShardRunner<T>::conclude(const StepPlace& place, const std::vector<ShardRec
              .items = items(place),
              .loss = records_.loss(),
              .lr = rate(place)};
-  if (is_watched(place.step)) result_.watched = records_.watched();
+  if (is_watched(place.step)) result_.monitored = records_.monitored();
   update(sum);
   result_.grad_norm = update_.scalar("grad_norm");
   has_result_ = true;
@@ -247,7 +247,7 @@ void ShardRunner<T>::update(std::span<const T> sum) {
   outputs_.feed_summed(update_, sum);
   outputs_.feed_whole<T>(update_, records_.whole());
   feeder_.feed(update_, {.step = result_.place.step, .items = 1, .rate = result_.lr},
-               {.loss = result_.loss, .share = 1 / with_rows});
+               {.loss = result_.loss, .state_weight = 1 / with_rows});
   update_.run();
 }
 
@@ -256,8 +256,8 @@ const StepResult* ShardRunner<T>::next(bool) {
   return std::exchange(has_result_, false) ? &result_ : nullptr;
 }
 
-// What one piece gave in a meeting spoils later parts of all others, so the earliest part has the
-// cause.
+// A value that is not finite reaches all other pieces through a collective and spoils their later
+// parts, so the earliest part has the cause.
 template <class T>
 std::string ShardRunner<T>::first_not_finite(const StepResult& r) {
   double first = std::numeric_limits<double>::infinity();
@@ -267,7 +267,7 @@ std::string ShardRunner<T>::first_not_finite(const StepResult& r) {
     const task::Batch& batch = batch_of(piece);
     if (batch.rows.empty()) continue;
     Program& program = feed(shard_, batch, piece);
-    meetings_.feed_last(program);
+    collectives_.feed_last(program);
     const auto found = program.find_non_finite();
     if (!found || double(found->part) >= first) continue;
     first = double(found->part);

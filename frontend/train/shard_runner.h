@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "frontend/train/shard_meeting.h"
+#include "frontend/train/shard_collective.h"
 #include "frontend/train/shard_outputs.h"
 #include "frontend/train/shard_records.h"
 #include "frontend/train/steps.h"
@@ -53,7 +53,7 @@ class ShardRunner final : public Steps {
   };
   std::int64_t pieces(const StepPlace& place) const { return own_.count() * micro_batches(place); }
   // Throws Error{kUsage} if shards would meet more often in some batches than in others.
-  void expect_same_meetings() const;
+  void expect_same_collectives() const;
   const task::Batch& batch_of(const Piece& piece);
   Program& feed(ProgramCache& programs, const task::Batch& batch, const Piece& piece);
   void run(const Piece& piece, ShardRecord& record);
@@ -79,7 +79,7 @@ class ShardRunner final : public Steps {
   const Program& largest_;
   ShardOutputs outputs_;
   ShardRecords records_;
-  Meetings meetings_;
+  Collectives collectives_;
   struct Slot {
     explicit Slot(ShardRunner& runner);
     Arena arena;

@@ -4,8 +4,8 @@
 namespace keel::train {
 
 // While it lives, the first of these signals is only remembered; a second one of the same kind ends
-// the process as usual. SIGHUP, which a terminal sends when it is closed, stays ignored if whoever
-// started the process asked for that (nohup).
+// the process as usual. SIGHUP, which a terminal sends when it is closed, stays ignored if the
+// process was started with it ignored (nohup).
 class SignalGuard {
  public:
   SignalGuard();

@@ -4,7 +4,7 @@
 
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
-#include "src/passes/narrow_products.h"
+#include "src/passes/bf16_products.h"
 
 namespace keel::train {
 namespace {
@@ -25,16 +25,16 @@ void mark_predictions(Graph& g, const std::vector<NamedValue>& predictions) {
 
 // The forward of a batch that is trained on.
 nn::Net add_forward(Graph& g, const Job& job, const task::Sizes& sizes, nn::Mode mode,
-                    std::vector<nn::Watch>* watches = nullptr) {
-  nn::Net net = drawing_net(g, job, mode);
-  net.watches = watches;
+                    std::vector<nn::Monitor>* monitors = nullptr) {
+  nn::Net net = sampling_net(g, job, mode);
+  net.monitors = monitors;
   add_network(net, job.network(), sizes);
   return net;
 }
 
 // A gradient is absent where the loss does not depend on the parameter.
 struct Training {
-  Value loss;
+  Value step, loss;
   std::vector<Value> parameters;
   std::vector<ParameterGradient> gradients;
 };
@@ -49,14 +49,14 @@ RowChoice row_choice(const TrainOptions& train) {
 
 // Forward and backward, with the states that they change.
 Training add_training(Graph& g, const Job& job, const task::Sizes& sizes,
-                      std::vector<nn::Watch>* watches = nullptr) {
-  const nn::Net net = add_forward(g, job, sizes, nn::Mode::kTrain, watches);
+                      std::vector<nn::Monitor>* monitors = nullptr) {
+  const nn::Net net = add_forward(g, job, sizes, nn::Mode::kTrain, monitors);
   const Value loss = g.outputs().back().value;
   const std::vector<Value> parameters = parameters_of(g);
   const ParameterGradients gradients =
       differentiate_by_rows(g, loss, parameters, row_choice(job.train()));
   net.update(gradients.states);
-  return {loss, parameters, gradients.of};
+  return {net.step, loss, parameters, gradients.of};
 }
 
 constexpr std::string_view kGathered = ".sum";
@@ -90,7 +90,7 @@ Graph computed(Graph graph, const TrainOptions& train) {
   check(train.compute != Compute::kAuto, ErrorKind::kUsage,
         "train.compute: expected f32 or bf16 where a step is built, got auto, which has to be "
         "settled by a measurement first");
-  return train.is_narrow() ? narrow_products(graph) : std::move(graph);
+  return train.is_narrow() ? bf16_products(graph) : std::move(graph);
 }
 
 std::vector<Value> parameters_of(const Graph& g) {
@@ -114,29 +114,29 @@ task::Inputs add_inputs(Graph& graph, const task::Network& network, const task::
   return added(graph, network.inputs(sizes));
 }
 
-nn::Net drawing_net(Graph& graph, const Job& job, nn::Mode mode) {
+nn::Net sampling_net(Graph& graph, const Job& job, nn::Mode mode) {
   return {.graph = graph,
           .mode = mode,
           .seed = static_cast<std::uint64_t>(job.train().seed),
-          .tick = graph.input("tick", {DType::kI32, {}}),
+          .step = graph.input("step", {DType::kI32, {}}),
           .first_row = graph.input("first_row", {DType::kI32, {}})};
 }
 
 Graph build_initialize(const Job& job, const task::Sizes& sizes) {
   Graph g;
-  add_forward(g, job, sizes, nn::Mode::kInitialize);
+  add_forward(g, job, sizes, nn::Mode::kDataDependentInit);
   return g;
 }
 
-std::string watch_output(std::size_t i) { return fmt::format("watch{}", i); }
+std::string monitor_output(std::size_t i) { return fmt::format("monitor{}", i); }
 
-Graph build_step(const Job& job, std::vector<nn::Watch>* watches) {
-  return build_step(job, job.network().sizes(job.train().batch), watches);
+Graph build_step(const Job& job, std::vector<nn::Monitor>* monitors) {
+  return build_step(job, job.network().sizes(job.train().batch), monitors);
 }
 
-Graph build_step(const Job& job, const task::Sizes& sizes, std::vector<nn::Watch>* watches) {
+Graph build_step(const Job& job, const task::Sizes& sizes, std::vector<nn::Monitor>* monitors) {
   Graph g;
-  Training training = add_training(g, job, sizes, watches);
+  Training training = add_training(g, job, sizes, monitors);
   if (job.train().accumulate > 1) {
     for (std::size_t i = 0; i < training.parameters.size(); ++i) {
       if (!training.gradients[i].valid()) continue;
@@ -148,13 +148,12 @@ Graph build_step(const Job& job, const task::Sizes& sizes, std::vector<nn::Watch
   optim::Clipped clipped =
       optim::clip_gradients(g, training.parameters, training.gradients, job.train().clip_options());
   if (job.train().skips()) add_guard(g, job, training.loss, clipped);
-  const optim::StepInputs inputs{g.input("lr", {DType::kF32, {}}), clipped.scale,
-                                 g.input("step", {DType::kI32, {}})};
+  const optim::StepInputs inputs{g.input("lr", {DType::kF32, {}}), clipped.scale, training.step};
   optim::apply_optimizer(g, training.parameters, clipped.gradients, inputs,
                          job.train().optimizer_options());
   g.mark_output("grad_norm", clipped.norm);
-  for (std::size_t i = 0; watches && i < watches->size(); ++i) {
-    g.mark_output(watch_output(i), (*watches)[i].value);
+  for (std::size_t i = 0; monitors && i < monitors->size(); ++i) {
+    g.mark_output(monitor_output(i), (*monitors)[i].value);
   }
   return computed(std::move(g), job.train());
 }

@@ -4,9 +4,9 @@
 // Inputs of every graph: the network's own, and "weight" () f32. The output "loss" () is the summed
 // loss times the weight. A step differentiates it: with the weight 1 / (items of the whole update),
 // the losses of an update's micro-batches add up to its mean loss. Training graphs also take the
-// keys of random numbers: "tick" () i32, the number of the update, and "first_row" () i32, the
-// number of the micro-batch's first row in its update. A step takes "lr" () f32 and "step" () i32,
-// the number of the update. It outputs "grad_norm" () and the values that its layers watch. With
+// keys of random numbers: "step" () i32, the number of the update, and "first_row" () i32, the
+// number of the micro-batch's first row in its update. A step also takes "lr" () f32.
+// It outputs "grad_norm" () and the values that its layers monitor. With
 // train.on_nonfinite = skip it also outputs "guard" (), which is not finite when any loss or
 // gradient of the update is not finite: then no leaf takes a new value.
 #pragma once
@@ -21,8 +21,8 @@ namespace keel::train {
 // Adds the network's inputs for a batch of these sizes.
 task::Inputs add_inputs(Graph& graph, const task::Network& network, const task::Sizes& sizes);
 
-// A net that may draw random numbers, keyed by the inputs "tick" and "first_row", which it adds.
-nn::Net drawing_net(Graph& graph, const Job& job, nn::Mode mode);
+// A net that may draw random numbers, keyed by the inputs "step" and "first_row", which it adds.
+nn::Net sampling_net(Graph& graph, const Job& job, nn::Mode mode);
 
 // Adds the network for a batch of these sizes, and the output "loss".
 task::Outputs add_network(nn::Net& net, const task::Network& network, const task::Sizes& sizes);
@@ -39,13 +39,13 @@ Graph build_initialize(const Job& job, const task::Sizes& sizes);
 // Forward, backward, clipping, optimizer and running statistics as one graph. If train.accumulate
 // is above 1, it adds its gradients to the sums gathered before, and clears the sums afterwards;
 // these are whole gradients. Otherwise the gradients of large tables are rows (RowChoice).
-// `watches` receives what the layers watch, and output watch_output(i) is the value of watch i.
-// Null: nobody looks, and the graph does not have these outputs.
+// `monitors` receives what the layers monitor, and output monitor_output(i) is the value of monitor
+// i. Null: nobody looks, and the graph does not have these outputs.
 Graph build_step(const Job& job, const task::Sizes& sizes,
-                 std::vector<nn::Watch>* watches = nullptr);
+                 std::vector<nn::Monitor>* monitors = nullptr);
 // For a batch of the sizes that the network gives for train.batch.
-Graph build_step(const Job& job, std::vector<nn::Watch>* watches = nullptr);
-std::string watch_output(std::size_t i);
+Graph build_step(const Job& job, std::vector<nn::Monitor>* monitors = nullptr);
+std::string monitor_output(std::size_t i);
 
 // Forward and backward of one micro-batch; gradients are added to the state "<parameter>.sum".
 Graph build_accumulate(const Job& job, const task::Sizes& sizes);

@@ -15,8 +15,8 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Job& job, t
     : Steps(backend, variables, job, stream),
       step_(backend, variables,
             [this](const task::Sizes& sizes) {
-              watches_.clear();
-              return build_step(job_, sizes, &watches_);
+              monitors_.clear();
+              return build_step(job_, sizes, &monitors_);
             },
             {.guard = job.train().skips() ? "guard" : "grad_norm",
              .arena = &arena_,
@@ -28,7 +28,7 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Job& job, t
   const std::int64_t slots = 2 * std::min(job.train().log_every, kMostLookBack);
   for (std::int64_t i = 0; i < slots; ++i) {
     slots_.push_back(
-        {{}, 0, 0, 0, Scalars(backend, job.train().accumulate + 1 + std::ssize(watches_))});
+        {{}, 0, 0, 0, Scalars(backend, job.train().accumulate + 1 + std::ssize(monitors_))});
   }
   if (!job.train().skips() || job.train().accumulate == 1) return;
   const Graph graph = build_accumulate(job, stream.shapes().front());
@@ -93,7 +93,7 @@ void StepRunner::start(const StepPlace& place) {
   slot.scalars.send(step, "loss");
   slot.scalars.send(step, "grad_norm");
   if (!is_watched(place.step)) return;
-  for (std::size_t i = 0; i < watches_.size(); ++i) slot.scalars.send(step, watch_output(i));
+  for (std::size_t i = 0; i < monitors_.size(); ++i) slot.scalars.send(step, monitor_output(i));
 }
 
 std::int64_t StepRunner::due() const {
@@ -119,14 +119,15 @@ void StepRunner::read(const Slot& slot) {
   result_.loss = 0;
   for (std::int64_t i = 0; i < slot.micro_batches; ++i) result_.loss += slot.scalars.at(i);
   result_.grad_norm = slot.scalars.at(slot.micro_batches);
-  result_.watched.clear();
+  result_.monitored.clear();
   for (std::int64_t i = slot.micro_batches + 1; i < slot.scalars.size(); ++i) {
-    result_.watched.push_back(slot.scalars.at(i));
+    result_.monitored.push_back(slot.scalars.at(i));
   }
 }
 
 std::string StepRunner::first_not_finite(const StepResult& r) {
-  // What this update has gathered is not finite either, and would be named in place of its cause.
+  // The gathered sums of this update are not finite either, and would be named in place of their
+  // cause.
   if (job_.train().accumulate > 1) clear_gathered();
   Part part{.place = r.place, .items = r.items};
   for (; part.micro_batch < r.micro_batches; ++part.micro_batch) {

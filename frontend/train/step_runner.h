@@ -30,7 +30,7 @@ class StepRunner final : public Steps {
     StepPlace place;
     std::int64_t micro_batches = 0;
     double items = 0, lr = 0;
-    Scalars scalars;  // each micro-batch's loss, the gradient norm, perhaps watched values
+    Scalars scalars;  // each micro-batch's loss, the gradient norm, perhaps monitored values
   };
   // One micro-batch of an update.
   struct Part {

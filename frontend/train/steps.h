@@ -24,7 +24,7 @@ struct StepResult {
   std::int64_t micro_batches = 0;
   double items = 0;  // rows or tokens of the update: the loss is the mean over them
   double loss = 0, lr = 0, grad_norm = 0;
-  std::vector<double> watched = {};  // in the order of watches(); empty if it was not watched
+  std::vector<double> monitored = {};  // in the order of monitors(); empty if it was not monitored
 
   bool is_finite() const { return std::isfinite(loss) && std::isfinite(grad_norm); }
 };
@@ -42,9 +42,10 @@ class Steps {
   std::int64_t total_steps() const { return total_.steps; }
   // The number of epochs that these steps complete.
   std::int64_t total_epochs() const { return total_.epochs; }
-  // The quantities that layers watch. Their values, of the last micro-batch, come with the results
-  // of logged steps and, because warnings are most likely at the start, of the first 64 steps.
-  const std::vector<nn::Watch>& watches() const { return watches_; }
+  // The quantities that layers monitor. Their values, of the last micro-batch, come with the
+  // results of logged steps and, because warnings are most likely at the start, of the first 64
+  // steps.
+  const std::vector<nn::Monitor>& monitors() const { return monitors_; }
   // The number of programs compiled so far.
   virtual std::int64_t programs() const = 0;
   // The arena of its programs, which others may use between steps.
@@ -91,7 +92,7 @@ class Steps {
   Feeder feeder_;
   Arena arena_;  // of all programs: one runs at a time
   Carries carries_;
-  std::vector<nn::Watch> watches_;
+  std::vector<nn::Monitor> monitors_;
 
  private:
   struct Length {

@@ -31,7 +31,7 @@ Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
                         {ranks_, options.reduction, options.at_once})),
       evaluator_(backend, variables_, job, &steps_->arena()),
       progress_(options.quiet || !writes()),
-      watched_(steps_->watches(), [this](const std::string& text) { warn(text); }),
+      watched_(steps_->monitors(), [this](const std::string& text) { warn(text); }),
       store_(folder_.checkpoints(), [this](const std::string& message) { warn(message); }),
       observations_(ranks_.rank() == 0 ? options.observers : std::vector<Observer*>{}) {
   evaluator_.tell(
@@ -39,7 +39,7 @@ Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
   evaluator_.share(ranks_);
   evaluator_.heed([] { return SignalGuard::received(); });
   test_rows();  // read here: that they are wrong should not be found after the training
-  report_left_out();
+  report_skipped();
   state_.data = data_print(*train_rows_, *valid_rows_);
   options.resume ? resume() : start();
   expect_same_facts(ranks_, {{"set of data", state_.data}});
@@ -62,10 +62,9 @@ void Trainer::warn(const std::string& text) {
   if (writes()) progress_.warning(text);
 }
 
-void Trainer::report_left_out() {
-  for (const task::LeftOut& left : train_rows_->left_out()) {
-    progress_.line(
-        fmt::format("left out in an epoch: {} {}, which {}", left.rows, left.unit, left.why));
+void Trainer::report_skipped() {
+  for (const task::Skipped& left : train_rows_->skipped()) {
+    progress_.line(fmt::format("dropping {} {} per epoch ({})", left.rows, left.unit, left.why));
   }
 }
 
@@ -154,7 +153,7 @@ void Trainer::take_results(std::int64_t waits) {
       take_non_finite(*result);
       continue;
     }
-    if (job_.train().skips()) state_.strikes = 0;
+    if (job_.train().skips()) state_.consecutive_non_finite = 0;
     if (result->place.step == 0) summary_.first_loss = result->loss;
     state_.epoch_loss += result->loss * result->items;
     state_.epoch_items += result->items;
@@ -162,7 +161,7 @@ void Trainer::take_results(std::int64_t waits) {
     if (observations_.look_at(result->place)) {
       observations_.after(observed(result->place), *result);
     }
-    watched_.take(result->place.step + 1, result->watched);
+    watched_.take(result->place.step + 1, result->monitored);
     show_progress(*result);
   }
 }

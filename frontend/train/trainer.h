@@ -9,12 +9,12 @@
 #include "frontend/train/checkpoint_store.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/job.h"
+#include "frontend/train/monitor_report.h"
 #include "frontend/train/observations.h"
 #include "frontend/train/progress.h"
 #include "frontend/train/run_log.h"
 #include "frontend/train/run_state.h"
 #include "frontend/train/shard_runner.h"
-#include "frontend/train/watch_report.h"
 
 namespace keel::train {
 
@@ -27,7 +27,7 @@ struct Summary {
   double first_loss = NAN;                 // of the run's first update, if this process made it
   double train_loss = 0;                   // as in the state
   double seconds = 0;                      // of this process
-  double items_per_second = 0;             // of its updates alone, without the time of evaluations
+  double items_per_second = 0;             // of its updates only, without the time of evaluations
   double total_seconds = 0;                // with earlier processes, if the run was interrupted
   int signal = 0;                          // the signal that ended the run early, or 0
   std::string undone = {};  // the measurement that the signal left undone; empty: it left none
@@ -38,13 +38,13 @@ struct Summary {
 };
 
 struct RunOptions {
-  // Where config, metrics, checkpoints and plots go. Empty: the run is in memory alone, and nothing
+  // Where config, metrics, checkpoints and plots go. Empty: the run is only in memory, and nothing
   // is measured at its end; its job has train.on_nonfinite = stop.
   std::filesystem::path folder = {};
   bool resume = false;
   bool quiet = false;
   task::OptionValues facts = {};  // for the table [run] of config.toml: versions, hardware
-  Communicator* ranks = nullptr;  // the processes that train together; null: this one alone
+  Communicator* ranks = nullptr;  // the processes that train together; null: only this one
   Reduction reduction = Reduction::kFixed;
   std::int64_t at_once = 0;               // see Ranks
   std::vector<Observer*> observers = {};  // of rank 0; they outlive the trainer
@@ -110,7 +110,7 @@ class Trainer {
   static std::string text(const NonFiniteStep& found);
   [[noreturn]] void stop_at(const NonFiniteStep& found, const std::string& why);
   void roll_back(const NonFiniteStep& cause);
-  void log_non_finite(const NonFiniteStep& found, std::string_view action, std::int64_t left_out);
+  void log_non_finite(const NonFiniteStep& found, std::string_view action, std::int64_t skipped);
   void validate();
   bool is_best(const Evaluation& valid) const;
   void expect_best() const;
@@ -121,7 +121,7 @@ class Trainer {
   int signal() const { return summary_.signal != 0 ? summary_.signal : steps_->signal(); }
   void interrupt(const Interrupted& by, std::string undone);
   std::unique_ptr<task::Stream> test_rows() const;
-  void report_left_out();
+  void report_skipped();
   // Saves a checkpoint that the recipe asks for; save() saves any.
   void save_scheduled();
   void save();
@@ -158,7 +158,7 @@ class Trainer {
   std::unique_ptr<Steps> steps_;
   Evaluator evaluator_;
   Progress progress_;
-  WatchReport watched_;
+  MonitorReport watched_;
   CheckpointStore store_;
   std::unique_ptr<RunLog> log_;
   Observations observations_;

@@ -1,4 +1,4 @@
-// What is due after an update or an epoch: measurements and checkpoints.
+// The measurements and checkpoints that are due after an update or an epoch.
 #include <cmath>
 
 #include "frontend/train/same_ranks.h"

@@ -14,11 +14,11 @@ void Trainer::take_non_finite(const StepResult& result) {
   if (options.skips()) steps_->undo();
   const NonFiniteStep found{result, steps_->first_not_finite(result)};
   if (options.on_nonfinite == OnNonFinite::kStop) stop_at(found, "");
-  if (++state_.strikes > options.nonfinite_limit) {
+  if (++state_.consecutive_non_finite > options.nonfinite_limit) {
     stop_at(found, fmt::format("; train.nonfinite_limit = {} is used up", options.nonfinite_limit));
   }
   if (!options.skips()) throw found;
-  ++state_.left_out;
+  ++state_.skipped;
   log_non_finite(found, "skip", 1);
 }
 
@@ -28,18 +28,18 @@ void Trainer::stop_at(const NonFiniteStep& found, const std::string& why) {
 }
 
 void Trainer::log_non_finite(const NonFiniteStep& found, std::string_view action,
-                             std::int64_t left_out) {
+                             std::int64_t skipped) {
   const StepResult& result = found.result;
   log_->nonfinite({result.place.step + 1, result.place.epoch, action, result.loss, result.grad_norm,
-                   left_out, found.where});
-  if (left_out == 0) return;  // the error says it
-  progress_.line(fmt::format("{}; {}: updates left out: {}", text(found), action, left_out));
+                   skipped, found.where});
+  if (skipped == 0) return;  // the error says it
+  progress_.line(fmt::format("{}; {}: updates left out: {}", text(found), action, skipped));
 }
 
 void Trainer::roll_back(const NonFiniteStep& cause) {
   const StepPlace& place = cause.result.place;
   steps_->drop();
-  const std::int64_t strikes = state_.strikes;
+  const std::int64_t consecutive_non_finite = state_.consecutive_non_finite;
   const std::string data = state_.data;
   ranks_.wait_for_all();  // until the checkpoint is written
   const auto checkpoint = store_.latest(state_.scheduled.back());
@@ -52,14 +52,14 @@ void Trainer::roll_back(const NonFiniteStep& cause) {
   steps_->carries().clear();
   // Losses of an epoch before, if the file to go back to was damaged and an earlier one taken.
   if (state_.epoch != place.epoch) state_.epoch_loss = state_.epoch_items = 0;
-  const std::int64_t left_out = place.step + 1 - state_.step;
+  const std::int64_t skipped = place.step + 1 - state_.step;
   state_.step = place.step + 1;
   state_.epoch = place.epoch;
   state_.batch = place.batch + cause.result.micro_batches;
-  state_.left_out += left_out;
-  state_.strikes = strikes;
+  state_.skipped += skipped;
+  state_.consecutive_non_finite = consecutive_non_finite;
   state_.data = data;
-  log_non_finite(cause, "rollback", left_out);
+  log_non_finite(cause, "rollback", skipped);
 }
 
 }  // namespace keel::train

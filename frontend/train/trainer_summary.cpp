@@ -47,8 +47,8 @@ std::string Trainer::why_early() const {
                      options.rate(state_.step, steps_->total_steps()), options.stop_min_lr);
 }
 
-// What is measured once training is over is no part of the run's curves, which another process may
-// go on with; TensorBoard shows it beside them.
+// The measurements after the end of training are not part of the run's curves, which another
+// process may continue; TensorBoard shows them beside the curves.
 void Trainer::log_summary() {
   log_->result(state_.step, "test", summary_.test);
   if (summary_.best_test) {
@@ -70,7 +70,7 @@ Summary Trainer::summarize() {
   summary_.stopped_because = why_early();
   log_->plot(plot_subject(job_, *train_rows_, *valid_rows_), job_.task().metrics());
   if (summary_.signal != 0 || !has_folder()) return summary_;
-  check(state_.left_out == 0 || state_.left_out < state_.step, ErrorKind::kDiverged,
+  check(state_.skipped == 0 || state_.skipped < state_.step, ErrorKind::kDiverged,
         "all {} updates were left out: the weights are the first ones", state_.step);
   if (!summary_.stopped_because.empty()) {
     progress_.line(fmt::format("stopped early at {}: {}", place_text(), summary_.stopped_because));
@@ -82,7 +82,7 @@ Summary Trainer::summarize() {
     return summary_;
   }
   expect_finite_end();
-  const std::string first_values = first_value_warning(job_, state_.step - state_.left_out);
+  const std::string first_values = first_value_warning(job_, state_.step - state_.skipped);
   if (!first_values.empty()) warn(first_values);
   summary_.total_seconds = log_->seconds();
   log_summary();
@@ -110,8 +110,8 @@ void Trainer::measure_end() {
   load_variables(last, "memory", variables_);
 }
 
-// What an interruption has saved is no part of an average, for the run is to be as one that nobody
-// interrupted; the run's end is.
+// A checkpoint saved by an interruption is not part of an average, because the run must equal one
+// without an interruption; the checkpoint at the run's end is part of it.
 void Trainer::measure_average() {
   std::vector<std::int64_t> steps = state_.scheduled;
   std::erase(steps, 0);

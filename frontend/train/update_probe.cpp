@@ -15,14 +15,14 @@ std::unique_ptr<task::Stream> first_shard_of(const Job& job) {
   return job.splits().stream(task::Split::kTrain,
                              {.batch = train.batch,
                               .shuffle = static_cast<std::uint64_t>(train.seed),
-                              .portion = {train.shards, 0, 1, train.accumulate}});
+                              .shard_range = {train.shards, 0, 1, train.accumulate}});
 }
 
 }  // namespace
 
 Graph build_probe(const Job& job, const task::Sizes& sizes, const UpdateProbe::Outputs& outputs) {
   Graph g;
-  nn::Net net = drawing_net(g, job, nn::Mode::kTrain);  // with dropout
+  nn::Net net = sampling_net(g, job, nn::Mode::kTrain);  // with dropout
   add_network(net, job.network(), sizes);
   const std::vector<Value> parameters = parameters_of(g);
   const std::vector<Value> gradients = gradient(g, g.outputs().back().value, parameters);

@@ -19,7 +19,7 @@ class UpdateProbe {
   struct Outputs {
     Mark mark = [](Graph&) {};
     std::vector<std::string> gradients = {};  // of these parameters, as "gradient/NAME"
-    bool stay = false;  // valid until the next run of the probe, and not until the update alone
+    bool stay = false;  // valid until the next run of the probe, not only until the update
   };
 
   // Belongs to the run of the update.

@@ -6,6 +6,6 @@
 #include "frontend/nn/init.h"
 #include "frontend/nn/layers.h"
 #include "frontend/nn/norm.h"
-#include "frontend/nn/norm_site.h"
+#include "frontend/nn/norm_layer.h"
 #include "frontend/nn/recurrent.h"
 #include "include/keel/graph.h"

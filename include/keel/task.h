@@ -3,12 +3,12 @@
 // (keel/program.h).
 //
 // A task has two halves. `task::TaskWithOptions` reads the data once; `task::NetworkOf` is
-// immutable and builds the graph of a batch. Data that fit a table are a `data::Dataset`, and
+// immutable and builds the graph of a batch. Data that fit a table are a `data::TensorDataset`, and
 // `data::TableSplits` makes batches of it.
 #pragma once
 
 #include "frontend/data/csv_table.h"
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 #include "frontend/data/rows_decoder.h"
 #include "frontend/data/table_rows.h"
 #include "frontend/task/classification.h"

@@ -1,5 +1,5 @@
-// "who-did": made-up passages of facts about entities, with questions for one of them, so that the
-// reader can be tried without a download.
+// "who-did": synthetic passages of facts about entities, with questions for one of them, so that
+// the reader can be tried without a download.
 #pragma once
 
 #include "models/attentive_reader/question.h"
@@ -11,7 +11,7 @@ namespace keel::models {
 //             equally likely, and after it 0 to 4 filler words of 164, word r with a probability
 //             in proportion to 1 / r
 //   passage   6 facts
-//   question  one of the facts with either side replaced by @placeholder; facts are drawn anew
+//   question  one of the facts with either side replaced by @placeholder; facts are drawn again
 //             until only one entity answers it
 //   answer    that entity
 std::vector<Question> make_who_did_part(task::Split split);

@@ -27,7 +27,7 @@ class ClozeTokens {
   text::MosesTokenizer tokenize_{{.escape = false}};
 };
 
-// What stands in a line of bAbI.
+// The content of a line of bAbI.
 struct BabiLine {
   std::int64_t number = 0;
   std::string_view text, answer;  // no answer: it is part of the story

@@ -15,18 +15,18 @@ Question shortened(const Question& question, std::int64_t sentences) {
   return result;
 }
 
-// Those that are fit to train on; says in `notes` which are not.
+// The questions that are fit to train on; adds the others to `notes`.
 std::vector<NumberedQuestion> training_questions(std::vector<NumberedQuestion> all,
                                                  std::int64_t longest, data::SplitNotes& notes) {
   const auto leave_out = [&](std::string why, const auto& is_unfit) {
     const auto count = std::int64_t(std::erase_if(all, is_unfit));
-    if (count > 0) notes.left_out.push_back({count, std::move(why)});
+    if (count > 0) notes.skipped.push_back({count, std::move(why)});
   };
   const std::size_t questions = all.size();
-  leave_out(fmt::format("have more than {} tokens", longest), [&](const NumberedQuestion& q) {
+  leave_out(fmt::format("more than {} tokens", longest), [&](const NumberedQuestion& q) {
     return std::max(std::ssize(q.passage), std::ssize(q.question)) > longest;
   });
-  leave_out("have an unknown word for an answer",
+  leave_out("the answer is an unknown word",
             [](const NumberedQuestion& q) { return q.answer == text::Vocabulary::kPad; });
   check(!all.empty(), ErrorKind::kBadInput,
         "[attentive_reader] {}: expected questions to train on, got none of {} that is fit",

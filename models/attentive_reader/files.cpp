@@ -76,7 +76,7 @@ Questions read_question_part(const fs::path& path) {
   return questions;
 }
 
-// The part of the questions that is evaluated, alone.
+// A corpus that has only the part of the questions that is evaluated.
 QuestionCorpus one_part(std::string name, const fs::path& at, task::Split split, Questions part) {
   check(!part.empty(), ErrorKind::kBadInput, "[attentive_reader] {}: expected questions, got none",
         at.string());
@@ -142,7 +142,7 @@ class BabiFiles {
           folder.string(), io::near_misses(folder, {"babi", "_train.txt"}));
   }
 
-  std::string origin() const { return origin_ + left_out_.note(); }
+  std::string origin() const { return origin_ + skipped_.note(); }
 
   // Questions of all tasks or of one; `take` puts those of a task somewhere.
   template <class Take>
@@ -164,14 +164,14 @@ class BabiFiles {
       origin_ = packed->string();
       const std::string archive = io::read_file(*packed, kMaxQuestionBytes);
       const io::TarFiles tar = io::read_tar(archive, "[attentive_reader] " + origin_);
-      left_out_ = tar.left_out;
+      skipped_ = tar.skipped;
       for (const io::TarEntry& entry : tar.files) {
         add(fs::path(entry.name).filename(), std::string(entry.content));
       }
       return;
     }
     std::error_code error;
-    const std::vector<fs::path> files = io::visible_entries(place / "babi-en", error, &left_out_);
+    const std::vector<fs::path> files = io::visible_entries(place / "babi-en", error, &skipped_);
     if (error) return;
     origin_ = (place / "babi-en").string();
     for (const fs::path& file : files) {
@@ -192,7 +192,7 @@ class BabiFiles {
   }
 
   std::string origin_;
-  io::LeftOutFiles left_out_;
+  io::SkippedFiles skipped_;
   // By task and part: the name for messages, and the content.
   std::map<std::pair<std::int64_t, std::string>, std::pair<std::string, std::string>> files_;
 };
@@ -237,7 +237,7 @@ QuestionCorpus read_lambada_corpus(const fs::path& folder, std::uint64_t seed) {
     corpus.valid = std::move(parts[0]);
     corpus.train = std::move(parts[2]);
     corpus.test = [test = std::move(parts[1])] { return test; };
-    if (read.without > 0) corpus.left_out.push_back({read.without, "are of one sentence"});
+    if (read.without > 0) corpus.skipped.push_back({read.without, "only one sentence"});
     return corpus;
   }
   fail(ErrorKind::kIo,
@@ -252,7 +252,7 @@ QuestionCorpus read_question_file(const fs::path& file, QuestionForm form, task:
   if (form == QuestionForm::kLambada) {
     Converted read = read_lambada(content, file.string());
     QuestionCorpus corpus = one_part("passages", file, split, std::move(read.questions));
-    if (read.without > 0) corpus.left_out.push_back({read.without, "are of one sentence"});
+    if (read.without > 0) corpus.skipped.push_back({read.without, "only one sentence"});
     return corpus;
   }
   return one_part("questions", file, split,

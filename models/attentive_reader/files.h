@@ -31,9 +31,9 @@ struct QuestionFileOptions {
 //              validation
 //   lambada    lambada_test.jsonl; its training texts are not published in this form. A tenth each
 //              is for validation and for testing, drawn by the seed
-// Of `only` one split its files are enough, and a file in place of a folder is that split, whole.
-// Files may be plain, .gz or .xz. Throws Error{kIo} that names the files and folders looked for,
-// and Error{kBadInput} with file and line as question.h and cloze.h say.
+// If `only` asks for one split, its files are enough, and a file in place of a folder is the whole
+// of that split. Files may be plain, .gz or .xz. Throws Error{kIo} that names the files and folders
+// looked for, and Error{kBadInput} with file and line as question.h and cloze.h say.
 QuestionCorpus read_question_corpus(const std::filesystem::path& folder,
                                     const QuestionFileOptions& options);
 

@@ -209,7 +209,7 @@ task::Prepared AttentiveReader::prepare(const task::DataRequest& request,
                                                   .babi_task = options_.babi_task,
                                                   .seed = request.seed,
                                                   .only = request.only});
-  data::keep_first(corpus.train, request.train_rows, corpus.left_out);
+  data::keep_first(corpus.train, request.train_rows, corpus.skipped);
   const auto network =
       known
           ? restored(*known)

@@ -51,7 +51,7 @@ struct NumberedQuestion {
 NumberedQuestion numbered_question(const Question& question, const ReaderNumbers& numbers);
 
 // The numbers of a question's `count` entities, among those of ReaderNumbers: all different, and
-// drawn by (seed, epoch, row) alone. If there are more entities than numbers, some share one.
+// drawn only by (seed, epoch, row). If there are more entities than numbers, some share one.
 std::vector<std::int32_t> drawn_entities(std::int64_t count, const ReaderNumbers& numbers,
                                          const Philox& random, std::int64_t row);
 

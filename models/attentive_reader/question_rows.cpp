@@ -60,7 +60,7 @@ task::Sizes QuestionRows::lengths_of(std::int64_t row) const {
           data::bucket_of(std::ssize(question(row).question), kQuestionMultiple)};
 }
 
-std::unique_ptr<data::BatchPlan> QuestionRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<data::BatchSampler> QuestionRows::plan(const task::StreamOptions& options) const {
   std::set<std::int64_t, std::greater<>> passages, questions;
   for (std::int64_t row = 0; row < std::ssize(questions_); ++row) {
     const task::Sizes lengths = lengths_of(row);

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 #include "models/attentive_reader/numbers.h"
 
 namespace keel::models {
@@ -22,17 +22,17 @@ namespace keel::models {
 //
 // Entities get new numbers whenever a row is read, the same in passage, question and answer. They
 // are drawn by (seed, epoch, row) in training and by the row in evaluation.
-class QuestionRows final : public data::RowSet {
+class QuestionRows final : public data::Dataset {
  public:
   QuestionRows(data::SplitNotes notes, std::vector<NumberedQuestion> questions,
                std::shared_ptr<const ReaderNumbers> numbers)
-      : RowSet(std::move(notes)), questions_(std::move(questions)), numbers_(std::move(numbers)) {}
+      : Dataset(std::move(notes)), questions_(std::move(questions)), numbers_(std::move(numbers)) {}
 
   const NumberedQuestion& question(std::int64_t row) const { return questions_[std::size_t(row)]; }
   // The numbers that the entities of a row have.
   std::vector<std::int32_t> entities_of(const data::RowVisit& visit) const;
 
-  std::unique_ptr<data::BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::unique_ptr<data::BatchSampler> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   void put(task::Batch& batch, const data::RowVisit& visit) const override;
 

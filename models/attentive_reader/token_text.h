@@ -17,7 +17,7 @@ class TokenText {
  public:
   TokenText() = default;
   TokenText(std::initializer_list<std::string_view> tokens) { add_all(tokens); }
-  // Of a text that has blanks between its tokens, any number of them.
+  // Takes a text with any number of blanks between its tokens.
   explicit TokenText(std::string_view text) { add_all(text::words_of(text)); }
 
   // A token is not empty and has no blank in it (text::is_blank).

@@ -1,4 +1,4 @@
-// "markov2+title": a made-up text in which each document has a title that comes again and again.
+// "markov2+title": a synthetic text in which each document has a title that comes again and again.
 #pragma once
 
 #include <string>

@@ -71,11 +71,10 @@ data::TokenText ByteCorpus::numbered(task::Split split, const ByteAlphabet& alph
         "[char_lm] {}: expected at least {} symbols{}, got {}", place(split), least,
         split == task::Split::kTrain ? ", a segment and one more" : "", text.tokens.size());
   const std::int64_t dropped = std::ssize(bytes) - std::ssize(text.tokens);
-  if (dropped > 0) text.left_out.push_back({dropped, "are line feeds", "bytes"});
+  if (dropped > 0) text.skipped.push_back({dropped, "line feeds", "bytes"});
   const std::int64_t beyond = std::ssize(whole_part(split)) - std::ssize(bytes);
   if (split == task::Split::kTrain && beyond > 0) {
-    text.left_out.push_back(
-        {beyond, fmt::format("stand after the first {}", bytes.size()), "bytes"});
+    text.skipped.push_back({beyond, fmt::format("beyond the first {}", bytes.size()), "bytes"});
   }
   return text;
 }

@@ -28,7 +28,7 @@ class ByteCorpus {
   // io::read_file. request.train_rows are bytes of the training part.
   ByteCorpus(const task::DataRequest& request, const std::string& name, TextParts parts);
 
-  // The bytes of a part; of the training part the first `train_rows` alone.
+  // The bytes of a part; of the training part only the first `train_rows`.
   std::string_view bytes(task::Split split) const;
   std::string_view whole_part(task::Split split) const;
   // The part for people, "train of data/enwik8".

@@ -33,7 +33,7 @@ struct CharLmOptions {
   static constexpr auto fields() {
     using T = CharLmOptions;
     return std::tuple{
-        option("norm", &T::norm, "the norm of every layer's two branches", norm_name()),
+        option("norm", &T::norm, "the norm used in both branches of each layer", norm_name()),
         option("scaling", &T::scaling, "a scaling of rows in front of every norm",
                nn::scaling_name()),
         option("pre_norm", &T::pre_norm,

@@ -43,7 +43,7 @@ class XlBuilder {
   // Distances are no rows of the batch: however an update is split, the same of them are dropped.
   Value dropped(Value distances) const {
     if (net_.mode != nn::Mode::kTrain || options_.dropout == 0) return distances;
-    const RandomKey key{net_.random_key("distances").tick, g_.constant(Tensor(DType::kI32, {}))};
+    const RandomKey key{net_.random_key("distances").step, g_.constant(Tensor(DType::kI32, {}))};
     return ops::dropout(g_, distances, key, options_.dropout, std::int64_t(net_.seed));
   }
   bool is_pre() const { return options_.place == nn::NormPlace::kPre; }

@@ -1,5 +1,5 @@
 // Residual networks for small pictures (He et al. 2016, section 4.2), as Shen et al. 2020, figures
-// 2 and 3, hold them against a Transformer.
+// 2 and 3, compare them with a Transformer.
 #pragma once
 
 #include "frontend/nn/layers.h"

@@ -24,8 +24,8 @@ void apply_map(std::span<const double> map, std::span<const float> x, std::span<
   }
 }
 
-data::Dataset make_gaussian(std::int64_t rows, std::int64_t width, std::uint64_t seed,
-                            std::string_view part) {
+data::TensorDataset make_gaussian(std::int64_t rows, std::int64_t width, std::uint64_t seed,
+                                  std::string_view part) {
   const Philox weights(seed, stream_of("deep_linear.map"));
   std::vector<double> map;
   for (std::int64_t i = 0; i < width * width; ++i) {
@@ -39,7 +39,7 @@ data::Dataset make_gaussian(std::int64_t rows, std::int64_t width, std::uint64_t
   for (std::size_t first = 0; first < inputs.size(); first += size) {
     apply_map(map, inputs.subspan(first, size), targets.subspan(first, size));
   }
-  data::Dataset result(fmt::format("a linear map of Gaussian data, {}, seed {}", part, seed));
+  data::TensorDataset result(fmt::format("a linear map of Gaussian data, {}, seed {}", part, seed));
   result.add("x", std::move(x));
   result.add("t", std::move(t));
   return result;

@@ -1,4 +1,4 @@
-// "cfg-dep": made-up sentences with their trees, so that the parser can be tried without a
+// "cfg-dep": synthetic sentences with their trees, so that the parser can be tried without a
 // treebank. The place of a phrase depends on the words.
 #pragma once
 

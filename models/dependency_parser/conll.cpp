@@ -40,7 +40,7 @@ class ConllReader {
     const char* end = treebank_.text->data() + treebank_.text->size();
     finish(end);
     if (treebank_.sentences.empty()) refuse(line_, "a sentence", "none");
-    // What stands after the last sentence belongs to it.
+    // The lines after the last sentence belong to it.
     std::string_view& last = treebank_.sentences.back().block;
     last = {last.data(), static_cast<std::size_t>(end - last.data())};
   }

@@ -17,7 +17,7 @@ namespace keel::models {
 //               .xz. No other file is opened. Or the sections of the Penn Treebank (penn.h)
 //   a file      without a published split, such as wsj_sample.dp.xz. Its sentences, in their
 //               order, are divided: the last tenth (rounded down) is for testing, the tenth before
-//               it for validation, and all before that for training. Where one split alone is
+//               it for validation, and all before that for training. Where only one split is
 //               evaluated (DataRequest::only), it is all of the file
 // The name .conllu promises one tree with one root in each sentence; the other facts of the format
 // follow from the rows. Throws as read_conll and text::read_text, Error{kIo} that says which files

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/data/row_set.h"
+#include "frontend/data/dataset.h"
 
 namespace keel::models {
 

@@ -7,8 +7,8 @@
 #include "models/dependency_parser/transition_rows.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
+#include "src/ops/embedding_bag.h"
 #include "src/ops/layout.h"
-#include "src/ops/lookup_sum.h"
 #include "src/ops/matmul.h"
 #include "src/ops/reduce.h"
 
@@ -61,7 +61,7 @@ Value part_product(const nn::Net& net, const Embedded& e, const FeaturePart& par
   };
   const Value kept =
       net.keep(fmt::format("products{}", part.column), {part.columns, part.rows, hidden}, products);
-  return ops::lookup_sum(g, kept, features, part.row);
+  return ops::embedding_bag(g, kept, features, part.row);
 }
 
 Value activated(Graph& g, Value x, ParserActivation activation) {
@@ -72,7 +72,7 @@ Value activated(Graph& g, Value x, ParserActivation activation) {
 // The sentences to train on, and how many rows, which are transitions, the others have.
 struct TrainingTreebank {
   Treebank treebank;
-  std::vector<task::LeftOut> left_out;
+  std::vector<task::Skipped> skipped;
 
   explicit TrainingTreebank(const task::DataRequest& request)
       : treebank(load_treebank(request, task::Split::kTrain)) {
@@ -83,7 +83,7 @@ struct TrainingTreebank {
       treebank.sentences.pop_back();
     }
     if (tokens == 0) return;
-    left_out.push_back({2 * tokens, fmt::format("belong to sentences after the first {}", count)});
+    skipped.push_back({2 * tokens, fmt::format("of sentences beyond the first {}", count)});
   }
 };
 
@@ -181,16 +181,16 @@ task::Prepared DependencyParser::prepare(const task::DataRequest& request,
         options_, std::make_shared<const Symbols>((*training)->treebank, options_.min_count));
   }
   const auto rows = [=](task::Split split) {
-    const auto numbered = [&](Treebank treebank, std::vector<task::LeftOut> left_out) {
+    const auto numbered = [&](Treebank treebank, std::vector<task::Skipped> skipped) {
       return std::make_shared<TransitionRows>(
           std::make_shared<const NumberedTreebank>(std::move(treebank), network->symbols()),
-          std::move(left_out));
+          std::move(skipped));
     };
     if (split != task::Split::kTrain) return numbered(load_treebank(request, split), {});
     if (!*training) *training = TrainingTreebank(request);
-    return numbered(std::move((*training)->treebank), std::move((*training)->left_out));
+    return numbered(std::move((*training)->treebank), std::move((*training)->skipped));
   };
-  return {network, std::make_unique<data::RowSplits>(rows)};
+  return {network, std::make_unique<data::DatasetSplits>(rows)};
 }
 
 }  // namespace keel::models

@@ -11,13 +11,13 @@
 namespace keel::models {
 namespace {
 
-// Of sentences that have no derivation.
+// The numbers of sentences without a derivation, and of their tokens.
 struct Underivable {
   std::int64_t sentences = 0, tokens = 0;
 };
 
-// What a treebank's rows are called, and which of its sentences have no rows.
-data::SplitNotes notes_of(const NumberedTreebank& treebank, std::vector<task::LeftOut> left_out) {
+// The name of a treebank's rows, and the sentences that have no rows.
+data::SplitNotes notes_of(const NumberedTreebank& treebank, std::vector<task::Skipped> skipped) {
   Underivable crossing, roots, cycles;
   for (const NumberedSentence& sentence : treebank.sentences) {
     if (!derivation(sentence.heads, sentence.labels).empty()) continue;
@@ -31,21 +31,20 @@ data::SplitNotes notes_of(const NumberedTreebank& treebank, std::vector<task::Le
   }
   const auto note = [&](const Underivable& kind, std::string_view why) {
     if (kind.sentences == 0) return;
-    left_out.push_back(
-        {2 * kind.tokens, fmt::format("belong to {} sentences {}", kind.sentences, why)});
+    skipped.push_back({2 * kind.tokens, fmt::format("of {} sentences {}", kind.sentences, why)});
   };
   note(crossing, "that are not projective");
   note(roots, "with several roots");
   note(cycles, "with a cycle");
   return {fmt::format("{}, {} sentences", treebank.treebank.name, treebank.sentences.size()),
-          std::move(left_out)};
+          std::move(skipped)};
 }
 
 }  // namespace
 
 TransitionRows::TransitionRows(std::shared_ptr<const NumberedTreebank> treebank,
-                               std::vector<task::LeftOut> left_out)
-    : RowSet(notes_of(*treebank, std::move(left_out))), treebank_(std::move(treebank)) {
+                               std::vector<task::Skipped> skipped)
+    : Dataset(notes_of(*treebank, std::move(skipped))), treebank_(std::move(treebank)) {
   Configuration configuration;
   for (std::size_t i = 0; i < treebank_->sentences.size(); ++i) {
     add(static_cast<std::uint32_t>(i), configuration);
@@ -79,7 +78,7 @@ void TransitionRows::expect_trainable() const {
        text::place(treebank.name, treebank.sentences[unknown->sentence].line));
 }
 
-std::unique_ptr<data::BatchPlan> TransitionRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<data::BatchSampler> TransitionRows::plan(const task::StreamOptions& options) const {
   if (options.shuffle) expect_trainable();
   return std::make_unique<data::FixedBatches>(std::ssize(examples_), options);
 }

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 #include "models/dependency_parser/inputs.h"
 #include "models/dependency_parser/numbered.h"
 
@@ -14,15 +14,15 @@ namespace keel::models {
 // data::FixedBatches; a sentence of n tokens has 2n. Training leaves out, and names, sentences
 // without one. Evaluation measures the loss of the others, while its decoder parses every sentence;
 // there a transition whose label the network does not know has no class and does not count.
-class TransitionRows final : public data::RowSet {
+class TransitionRows final : public data::Dataset {
  public:
-  // `left_out`: rows that the treebank no longer holds.
+  // `skipped`: rows that the treebank no longer holds.
   explicit TransitionRows(std::shared_ptr<const NumberedTreebank> treebank,
-                          std::vector<task::LeftOut> left_out = {});
+                          std::vector<task::Skipped> skipped = {});
 
   // Throws Error{kBadInput} if a shuffled stream has no row or a label without a number,
   // Error{kUsage} if it would have no batch.
-  std::unique_ptr<data::BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::unique_ptr<data::BatchSampler> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return parser_inputs(sizes.at(0), treebank_->symbols->classes().size());
   }

@@ -82,7 +82,7 @@ class Oracle {
     const Legal legal = configuration.legal();
     const std::int32_t s1 = configuration.stack(1), s2 = configuration.stack(2);
     const bool arcs = legal == Legal::kArcs || legal == Legal::kShiftAndArcs;
-    // Of s2 no dependent can be missing: its arc would cross the one that s1 gets.
+    // No dependent of s2 can be missing: its arc would cross the one that s1 gets.
     if (arcs && heads_[at(s2)] == s1) return attach(Move::kLeft, s2);
     if ((arcs || legal == Legal::kRootArc) && heads_[at(s1)] == s2 && open_[at(s1)] == 0) {
       return attach(Move::kRight, s1);

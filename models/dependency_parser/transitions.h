@@ -27,7 +27,7 @@ struct Transition {
 
 // The transitions that a configuration allows; there are no other combinations.
 enum class Legal : std::uint8_t {
-  kShift,         // SHIFT alone
+  kShift,         // only SHIFT
   kShiftAndArcs,  // SHIFT, LEFT and RIGHT between tokens
   kArcs,          // LEFT and RIGHT between tokens
   kRootArc,       // RIGHT from ROOT

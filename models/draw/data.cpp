@@ -48,7 +48,8 @@ void append_digits(std::vector<std::uint8_t>& pixels, std::string_view line,
 }
 
 // Images u8 (n, 28, 28) of 0 and 1, all of them so many times, with their numbers.
-data::Dataset numbered(std::string source, std::vector<std::uint8_t> pixels, std::int64_t times) {
+data::TensorDataset numbered(std::string source, std::vector<std::uint8_t> pixels,
+                             std::int64_t times) {
   const auto once = std::ptrdiff_t(pixels.size());
   const std::int64_t n = once / kPixels * times;
   pixels.resize(std::size_t(n * kPixels));
@@ -57,14 +58,14 @@ data::Dataset numbered(std::string source, std::vector<std::uint8_t> pixels, std
   }
   std::vector<std::int32_t> numbers;
   for (std::int64_t row = 0; row < n; ++row) numbers.push_back(std::int32_t(row));
-  data::Dataset images(std::move(source));
+  data::TensorDataset images(std::move(source));
   images.add("image", Tensor::of<std::uint8_t>({n, kSide, kSide}, pixels));
   images.add("number", Tensor::of<std::int32_t>({n}, numbers));
   return images;
 }
 
-data::Dataset read_amat(const fs::path& folder, const std::string& part, std::int64_t rows,
-                        std::int64_t times) {
+data::TensorDataset read_amat(const fs::path& folder, const std::string& part, std::int64_t rows,
+                              std::int64_t times) {
   const fs::path path = find_amat(folder, part);
   text::LineReader reader(path);
   std::vector<std::uint8_t> pixels;
@@ -77,8 +78,8 @@ data::Dataset read_amat(const fs::path& folder, const std::string& part, std::in
   return numbered(path.string(), std::move(pixels), times);
 }
 
-data::Dataset binarized(const data::Dataset& digits, Binarize binarize, std::string_view part,
-                        std::int64_t times) {
+data::TensorDataset binarized(const data::TensorDataset& digits, Binarize binarize,
+                              std::string_view part, std::int64_t times) {
   const std::span<const std::uint8_t> grey = digits.column("image").as<std::uint8_t>();
   const Philox random(kKey, stream_of(fmt::format("draw.binarize.{}", part)));
   const bool samples = binarize == Binarize::kSampled;
@@ -101,7 +102,7 @@ std::unique_ptr<task::Splits> load_binary_digits(const task::DataRequest& reques
                                                  Binarize binarize, std::int64_t test_samples) {
   if (binarize != Binarize::kFixed) {
     return load_digits(request, Validation::kLast, draw_columns(),
-                       [=](const data::Dataset& digits, std::string_view part) {
+                       [=](const data::TensorDataset& digits, std::string_view part) {
                          return binarized(digits, binarize, part,
                                           part == "test" ? test_samples : 1);
                        });

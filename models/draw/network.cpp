@@ -60,7 +60,7 @@ class Drawer {
   }
 
   void draw(Value z, std::int64_t t) {
-    const nn::Site site{t, {}};
+    const nn::LayerCall site{t, {}};
     state_ = cell_.step(cell_.project_step(z, site), state_, site);
     const std::int64_t side = options_.sizes.write;
     const Value p = attention_(state_.h);
@@ -111,7 +111,7 @@ class Looker {
     const Value missing = ops::sub(g, x, ops::sigmoid(g, drawer.canvas()));
     const Value both = ops::concat(g, {seen(g, bank, x), seen(g, bank, missing)}, 1);
     const Value r = ops::mul(g, both, gamma_of(g, p));
-    const nn::Site site{t, {}};
+    const nn::LayerCall site{t, {}};
     const Value in = ops::concat(g, {r, drawer.h()}, 1);
     state_ = cell_.step(cell_.project_step(in, site), state_, site);
     means_.push_back(mean_(state_.h));

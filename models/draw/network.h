@@ -35,7 +35,7 @@ struct DrawOutputs {
 //   h_dec = LSTM_dec(z)            c <- c + FY'^T w FX' / gamma'          filters and w of h_dec
 // with u standard normal, and kl the sum of (mu^2 + exp(2 s) - 2 s - 1) / 2.
 DrawOutputs draw_image(nn::Net& net, const DrawNetOptions& options, Value x);
-// n images of the prior alone, z = u.
+// n images drawn only from the prior, z = u.
 DrawOutputs draw_samples(nn::Net& net, const DrawNetOptions& options, std::int64_t n);
 
 // The glimpse of x (n, rows, columns) at attention p (n, 5): gamma FY x FX^T, (n, N^2).

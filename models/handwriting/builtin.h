@@ -1,4 +1,4 @@
-// "glyph strokes": made-up handwriting of eight letters, so that the task can be tried without a
+// "glyph strokes": synthetic handwriting of eight letters, so that the task can be tried without a
 // download.
 #pragma once
 

@@ -41,7 +41,7 @@ HandwritingCorpus read_handwriting(const task::DataRequest& request,
   }
   HandwritingCorpus corpus =
       request.source == "builtin" ? make_glyph_strokes() : read_iam(request.source);
-  data::keep_first(corpus.train, request.train_rows, corpus.left_out);
+  data::keep_first(corpus.train, request.train_rows, corpus.skipped);
   return corpus;
 }
 

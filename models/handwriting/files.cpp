@@ -176,8 +176,8 @@ HandwritingCorpus read_iam_table(const fs::path& file, task::Split split,
         "[handwriting] {}: expected lines of {} points or more, got none", all.origin,
         kFewestPoints);
   if (unfit > 0) {
-    corpus.left_out.push_back(
-        {unfit, fmt::format("have fewer than {} points or a jump", kFewestPoints), "lines"});
+    corpus.skipped.push_back(
+        {unfit, fmt::format("fewer than {} points, or a jump", kFewestPoints), "lines"});
   }
   corpus.origin = all.origin;
   corpus.put(split, std::move(lines));
@@ -195,8 +195,8 @@ HandwritingCorpus read_iam(const fs::path& folder) {
     parts[std::size_t(portion_of(line))].push_back(std::move(line.line));
   }
   const OffsetScale scale = OffsetScale::of(parts[0]);
-  std::int64_t left_out = all.unmatched;
-  for (WrittenLines& part : parts) left_out += leave_out(part, scale);
+  std::int64_t skipped = all.unmatched;
+  for (WrittenLines& part : parts) skipped += leave_out(part, scale);
   if (listed) parts[2] = parts[1];
   check(std::ranges::none_of(parts, &WrittenLines::empty), ErrorKind::kBadInput,
         "[handwriting] {}: expected lines of {} points or more for training, validation and "
@@ -205,7 +205,7 @@ HandwritingCorpus read_iam(const fs::path& folder) {
   corpus.train = std::move(parts[0]);
   corpus.valid = std::move(parts[1]);
   corpus.test = [test = std::move(parts[2])] { return test; };
-  corpus.origin = fmt::format("{}, {} of {} lines left out", all.origin, left_out, count);
+  corpus.origin = fmt::format("{}, {} of {} lines left out", all.origin, skipped, count);
   return corpus;
 }
 

@@ -79,7 +79,7 @@ task::Outputs HandwritingNetwork::build(nn::Net& net, const task::Inputs& in) co
   const ops::Mixture mixture = ops::mixture_density(g, out.y, targets, mask);
   const Value real = ops::cast(g, mask, net.dtype);
   const Value nll = ops::sum(g, mixture.nll), points = ops::sum(g, real);
-  const double hats = 3 * double(options_.components);
+  const double components = 3 * double(options_.components);
   task::Outputs outputs{
       .loss_sum = nll,
       .metrics = {{.name = "nll", .sum = nll},
@@ -87,10 +87,11 @@ task::Outputs HandwritingNetwork::build(nn::Net& net, const task::Inputs& in) co
                   {.name = "sse", .sum = squared_errors(g, out.y, targets, real), .count = points},
                   {.name = "held",
                    .sum = ops::sum(g, mixture.held),
-                   .count = ops::scale(g, points, hats)}}};
+                   .count = ops::scale(g, points, components)}}};
   // A sample is written in batches of one point.
   if (g.shape(in["points"])[0] == 1) {
-    outputs.predictions = {{"density", out.y}, {"hats", out.hats}, {"state", out.state}};
+    outputs.predictions = {
+        {"density", out.y}, {"components", out.components}, {"state", out.state}};
   }
   return outputs;
 }

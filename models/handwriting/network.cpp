@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/ops/attention_window.h"
 #include "src/ops/layout.h"
-#include "src/ops/soft_window.h"
 #include "src/ops/stop_gradient.h"
 
 namespace keel::models {
 namespace {
 
-// Biases of the window's hats, for alpha, beta and kappa.
+// Biases of the window's components, for alpha, beta and kappa.
 nn::FanInit window_bias(const HandwritingNetOptions& options) {
   return [options](std::int64_t) -> Initializer {
     return [options](Tensor& value, const Philox&) {
@@ -51,7 +51,7 @@ class Builder {
     const Shape shape = g_.shape(all);
     const Value flat = ops::reshape(g_, all, {shape[0] * shape[1], shape[2]});
     const Value y = nn::linear(net_, "density", flat, sizes_.density(), layer_options());
-    return {clipped(y, options_.clip_output), hats_, ops::concat(g_, last, 1)};
+    return {clipped(y, options_.clip_output), components_, ops::concat(g_, last, 1)};
   }
 
  private:
@@ -80,7 +80,7 @@ class Builder {
   }
   // A step of a layer; what comes back to h, of all that reads it, is clipped.
   nn::LstmState step(const nn::Lstm& cell, Value projected, const nn::LstmState& before,
-                     const nn::Site& site) const {
+                     const nn::LayerCall& site) const {
     const nn::LstmState state = cell.step(projected, before, site);
     return {clipped(state.h, options_.clip_cells), state.c};
   }
@@ -100,9 +100,10 @@ class Builder {
     for (std::size_t t = 0; t < points.size(); ++t) {
       const Value x = ops::concat(g_, {points[t], w}, 1);
       state = step(cell, cell.project_step(x, sites_[t]), state, sites_[t]);
-      hats_ = window(state.h);
+      components_ = window(state.h);
       const auto scope = g_.scope("window");
-      const ops::SoftWindow moved = ops::soft_window(g_, hats_, kappa_, in_.text, sizes_.symbols);
+      const ops::AttentionWindow moved =
+          ops::attention_window(g_, components_, kappa_, in_.text, sizes_.symbols);
       kappa_ = moved.kappa;
       w = moved.w;
       w_.push_back(w);
@@ -134,8 +135,8 @@ class Builder {
   const HandwritingNetOptions& options_;
   const HandwritingSizes& sizes_;
   const HandwritingInputs& in_;
-  std::vector<nn::Site> sites_;  // of each point
-  Value kappa_, hats_;
+  std::vector<nn::LayerCall> sites_;  // of each point
+  Value kappa_, components_;
   std::vector<Value> w_;  // of each point
 };
 

@@ -34,13 +34,13 @@ struct HandwritingInputs {
 };
 
 struct HandwritingOutputs {
-  Value y;      // (points rows, sizes.density()): the input of mixture_density
-  Value hats;   // (rows, 3 bumps): the window's move at the last point
-  Value state;  // (rows, sizes.state()) after the last point, of rows without padding
+  Value y;           // (points rows, sizes.density()): the input of mixture_density
+  Value components;  // (rows, 3 bumps): the window's move at the last point
+  Value state;       // (rows, sizes.state()) after the last point, of rows without padding
 };
 
 // With x_t a point, [x w h] a concatenation, and c the text's symbols:
-//   h1_t = LSTM1([x_t w_t-1])     a^, b^, k^ = h1_t W_p + b_p     w_t, kappa_t: soft_window
+//   h1_t = LSTM1([x_t w_t-1])     a^, b^, k^ = h1_t W_p + b_p     w_t, kappa_t: attention_window
 //   hi_t = LSTMi([x_t h(i-1)_t w_t]), i > 1                       y_t = [h1_t h2_t ...] W_y + b_y
 // Layers after the first compute their products with all inputs at once. Graves' cells have
 // peepholes; these cells are those of Ba et al. 2016, which have none.

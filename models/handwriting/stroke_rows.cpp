@@ -28,7 +28,7 @@ std::vector<task::Input> stroke_inputs(const task::Sizes& sizes, std::int64_t st
 
 StrokeBatches::StrokeBatches(std::vector<std::int64_t> points, std::int64_t symbols,
                              const task::StreamOptions& options)
-    : BatchPlan(std::ssize(points), options.shuffle.has_value()),
+    : BatchSampler(std::ssize(points), options.shuffle.has_value()),
       points_(std::move(points)),
       symbols_(symbols),
       options_(options) {
@@ -85,7 +85,7 @@ void StrokeBatches::plan(std::uint32_t epoch, Epoch& planned) const {
 
 StrokeRows::StrokeRows(data::SplitNotes notes, std::vector<StrokeRow> rows,
                        const StrokeOptions& options)
-    : RowSet(std::move(notes)), rows_(std::move(rows)), options_(options) {
+    : Dataset(std::move(notes)), rows_(std::move(rows)), options_(options) {
   check(options_.longest >= 1 && options_.multiple >= 1, ErrorKind::kUsage,
         "[handwriting] batches: expected 1 or more of everything, got {} points, multiples of {}",
         options_.longest, options_.multiple);
@@ -100,7 +100,7 @@ std::int64_t StrokeRows::predicted(std::int64_t row) const {
   return std::min(rows_[std::size_t(row)].count() - 1, options_.longest);
 }
 
-std::unique_ptr<data::BatchPlan> StrokeRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<data::BatchSampler> StrokeRows::plan(const task::StreamOptions& options) const {
   check(!rows_.empty(), ErrorKind::kUsage, "[handwriting] {}: expected lines, got none", source());
   const std::int64_t multiple = options_.multiple;
   std::vector<std::int64_t> points;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 
 namespace keel::models {
 
@@ -42,7 +42,7 @@ std::vector<task::Input> stroke_inputs(const task::Sizes& sizes, std::int64_t st
 // (rows, options, epoch): the lines of each bucket, in an order drawn for the epoch, are cut into
 // batches, the last of which may have rows of padding, and the order of all batches is drawn, too.
 // Without `shuffle` nothing is drawn. Every line occurs once.
-class StrokeBatches final : public data::BatchPlan {
+class StrokeBatches final : public data::BatchSampler {
  public:
   // `points`: of each line, a bucket; `symbols`: of the longest text. Throws Error{kUsage} for a
   // batch below 1.
@@ -64,12 +64,12 @@ class StrokeBatches final : public data::BatchPlan {
   std::int64_t steps_ = 0;
 };
 
-class StrokeRows final : public data::RowSet {
+class StrokeRows final : public data::Dataset {
  public:
   // Throws Error{kUsage} for options below 1 or a row that has no point to predict.
   StrokeRows(data::SplitNotes notes, std::vector<StrokeRow> rows, const StrokeOptions& options);
 
-  std::unique_ptr<data::BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::unique_ptr<data::BatchSampler> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return stroke_inputs(sizes, options_.state);
   }

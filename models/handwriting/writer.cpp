@@ -63,13 +63,14 @@ PenPoint draw_point(std::span<const float> density, const PointDraw& draw, doubl
           .lifts = draw.pen < 1 / (1 + std::exp(double(density[0])))};
 }
 
-bool is_past_end(std::span<const float> hats, std::span<const float> kappa, std::int64_t length) {
+bool is_past_end(std::span<const float> components, std::span<const float> kappa,
+                 std::int64_t length) {
   const std::size_t bumps = kappa.size();
   const auto phi = [&](std::int64_t u) {
     double sum = 0;
     for (std::size_t k = 0; k < bumps; ++k) {
       const double d = kappa[k] - double(u);
-      sum += std::exp(hats[k] - std::exp(double(hats[bumps + k])) * d * d);
+      sum += std::exp(components[k] - std::exp(double(components[bumps + k])) * d * d);
     }
     return sum;
   };
@@ -126,7 +127,7 @@ void HandWriter::take(const std::map<std::string, Tensor>& predictions) {
       {float(facts_.scale.dx(drawn.dx)), float(facts_.scale.dy(drawn.dy)), drawn.lifts});
   const std::span<const float> kappa =
       state.subspan(std::size_t(2 * sizes_.layers * sizes_.width), std::size_t(sizes_.bumps));
-  const bool ends = is_past_end(numbers("hats"), kappa, std::ssize(numbers_[text_]));
+  const bool ends = is_past_end(numbers("components"), kappa, std::ssize(numbers_[text_]));
   const std::int64_t longest =
       options_.longest > 0 ? options_.longest
                            : kPointsOfCharacter * std::ssize(numbers_[text_]) + kPointsBesides;

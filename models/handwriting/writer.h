@@ -26,7 +26,8 @@ PenPoint draw_point(std::span<const float> density, const PointDraw& draw, doubl
 
 // Whether the window of a row has passed the end of its text: whether at u = length + 1 it would be
 // greater than anywhere on the text (Graves' heuristic).
-bool is_past_end(std::span<const float> hats, std::span<const float> kappa, std::int64_t length);
+bool is_past_end(std::span<const float> components, std::span<const float> kappa,
+                 std::int64_t length);
 
 // The answer to each text is an SVG. Each text is written by itself, in batches of one row and one
 // point; the state goes from each batch to the next. The numbers drawn for its point t are a pure

@@ -12,7 +12,7 @@ struct MnistCnnOptions {
   // A: conv conv fc fc, norm on the 500 hidden units, as the program of Xu et al. 2019.
   // B: conv conv fc, norm on the 10 logits, the three layers of their text.
   // C: as A, with a norm also on both convolution outputs.
-  // D: as A, with a norm on both convolution outputs alone, for norms of images.
+  // D: as A, with a norm only on both convolution outputs, for norms of images.
   std::string architecture = "A";
   std::string norm = "layernorm";
   bool standardize = true;  // pixels (x / 255 - 0.1307) / 0.3081, else x / 255
@@ -23,7 +23,7 @@ struct MnistCnnOptions {
         option("architecture", &T::architecture,
                "A: two convolutions and two dense layers, norm on the 500 hidden units; B: one "
                "dense layer, norm on the logits; C: as A, norm on the convolutions too; D: as A, "
-               "norm on the convolutions alone",
+               "norm only on the convolutions",
                described("A, B, C or D")),
         option("norm", &T::norm, "the norm at the places that the architecture says", norm_name()),
         option("standardize", &T::standardize,

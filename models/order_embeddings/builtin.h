@@ -1,5 +1,5 @@
-// "shapes": made-up images of three objects each, with sentences about them, so that retrieval can
-// be tried without a download.
+// "shapes": synthetic images of three objects each, with sentences about them, so that retrieval
+// can be tried without a download.
 #pragma once
 
 #include "models/order_embeddings/corpus.h"

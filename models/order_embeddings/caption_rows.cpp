@@ -48,7 +48,7 @@ std::int64_t CaptionRows::caption_of(std::int64_t row, std::optional<std::uint64
   return row * options_.each + chosen.below(std::uint64_t(row), std::uint32_t(options_.each));
 }
 
-std::unique_ptr<data::BatchPlan> CaptionRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<data::BatchSampler> CaptionRows::plan(const task::StreamOptions& options) const {
   const auto length = [this, seed = options.shuffle](std::uint32_t epoch, std::int64_t row) {
     return length_of(caption_of(row, seed, epoch));
   };

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 #include "frontend/text/vocabulary.h"
 #include "models/order_embeddings/corpus.h"
 
@@ -31,7 +31,7 @@ inline constexpr std::int32_t kCaptionEnd = text::Vocabulary::kPad;
 // evaluation a row is a caption. Folds of `fold` images follow each other, so that a ranking needs
 // to keep only one fold; the captions of a fold are sorted by length, and rows of padding fill its
 // last batch.
-class CaptionRows final : public data::RowSet {
+class CaptionRows final : public data::Dataset {
  public:
   struct Options {
     std::int64_t each = kCaptionsAnImage;  // captions of an image, in consecutive rows
@@ -39,7 +39,7 @@ class CaptionRows final : public data::RowSet {
   };
   // Features are f32 (images, width), or (0, width): zeros.
   CaptionRows(data::SplitNotes notes, Tensor features, const Options& options)
-      : RowSet(std::move(notes)), features_(std::move(features)), options_(options) {}
+      : Dataset(std::move(notes)), features_(std::move(features)), options_(options) {}
 
   // Adds the numbers of a caption's words and then kCaptionEnd. Throws Error{kBadInput} that begins
   // with `where` for more than kMostWords words, because the network is as long as the caption.
@@ -48,7 +48,7 @@ class CaptionRows final : public data::RowSet {
 
   std::int64_t captions() const { return std::ssize(captions_); }
 
-  std::unique_ptr<data::BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::unique_ptr<data::BatchSampler> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   void put(task::Batch& batch, const data::RowVisit& visit) const override;
 

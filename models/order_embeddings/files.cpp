@@ -13,7 +13,7 @@
 #include "frontend/text/lines.h"
 #include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
-#include "models/order_embeddings/made_up.h"
+#include "models/order_embeddings/synthetic.h"
 #include "src/core/error.h"
 
 namespace keel::models {
@@ -68,7 +68,7 @@ Tensor features_beside(const fs::path& stem) {
   const bool has_tensors = fs::exists(tensors);
   check(has_tensors || fs::exists(array), ErrorKind::kIo,
         "[order_embeddings] {}: expected the features of the images in {} or .npy, got neither "
-        "(model.features=made_up does without, with numbers made up of the captions){}",
+        "(model.features=synthetic does without, with numbers made up of the captions){}",
         stem.parent_path().string(), tensors.filename().string(),
         io::near_misses(stem.parent_path(), {"_ims", "feat", ".mat", ".npz", ".npy"},
                         "an f32 array of NumPy [images, width] is read, as numpy.save writes it"));
@@ -148,7 +148,7 @@ CaptionCorpus read_with_features(const CaptionFolder& from, bool lower_case) {
   return corpus;
 }
 
-// Captions alone --------------------------------------------------------------------------------
+// Only captions ---------------------------------------------------------------------------------
 
 // Line i of each of the five files is of image i.
 std::vector<std::string> read_references(const fs::path& place, std::string_view stem,
@@ -178,14 +178,14 @@ fs::path find_references(const fs::path& folder, const std::string& stem) {
        folder.string(), stem, io::near_misses(folder, {"reference", "cap"}));
 }
 
-DescribedImages with_made_up_features(std::vector<std::string> captions) {
+DescribedImages with_synthetic_features(std::vector<std::string> captions) {
   DescribedImages images;
-  images.features = made_up_features(captions);
+  images.features = synthetic_features(captions);
   images.captions = std::move(captions);
   return images;
 }
 
-constexpr const char* kMadeUpName = "captions with MADE-UP features";
+constexpr const char* kSyntheticName = "captions with SYNTHETIC features";
 
 CaptionCorpus read_without_features(const fs::path& folder, bool lower_case) {
   const fs::path place = find_references(folder, "coco_dev_reference");
@@ -195,13 +195,13 @@ CaptionCorpus read_without_features(const fs::path& folder, bool lower_case) {
         "[order_embeddings] {}: expected at least 2 images, got {}", place.string(), images);
   const auto cut = all.begin() + std::ptrdiff_t(train * kCaptionsAnImage);
   CaptionCorpus corpus;
-  corpus.name = kMadeUpName;
+  corpus.name = kSyntheticName;
   corpus.origin =
       fmt::format("{} (no pixels: features are made of words of the captions)", place.string());
-  corpus.train = with_made_up_features({all.begin(), cut});
-  corpus.valid = with_made_up_features({cut, all.end()});
+  corpus.train = with_synthetic_features({all.begin(), cut});
+  corpus.valid = with_synthetic_features({cut, all.end()});
   corpus.test = [=] {
-    return with_made_up_features(read_references(place, "coco_reference", lower_case));
+    return with_synthetic_features(read_references(place, "coco_reference", lower_case));
   };
   return corpus;
 }
@@ -214,10 +214,10 @@ std::string_view caption_part(task::Split split) { return kCaptionParts[std::siz
 
 DescribedImages read_one_split(const fs::path& source, const CaptionFileOptions& options) {
   const bool is_file = fs::is_regular_file(source);
-  if (options.made_up) {
+  if (options.synthetic) {
     const std::string stem = is_file ? stem_of_file(source, "0") : "coco_reference";
     const fs::path place = is_file ? source.parent_path() : find_references(source, stem);
-    return with_made_up_features(read_references(place, stem, options.lower_case));
+    return with_synthetic_features(read_references(place, stem, options.lower_case));
   }
   if (is_file) {
     const fs::path features = source.parent_path() / (stem_of_file(source, "_caps.txt") + "_ims");
@@ -234,7 +234,7 @@ DescribedImages read_one_split(const fs::path& source, const CaptionFileOptions&
 
 CaptionCorpus one_split(const fs::path& source, const CaptionFileOptions& options) {
   CaptionCorpus corpus;
-  corpus.name = options.made_up ? kMadeUpName : "captions";
+  corpus.name = options.synthetic ? kSyntheticName : "captions";
   corpus.origin = source.string();
   corpus.put(*options.only, read_one_split(source, options));
   return corpus;
@@ -253,14 +253,14 @@ Tensor read_features(const fs::path& file) {
 }
 
 CaptionCorpus read_captions(const fs::path& folder, const CaptionFileOptions& options) {
-  // The files of made-up training and validation are cut out of the same ones.
-  const bool is_cut = options.made_up && options.only != task::Split::kTest;
+  // The files of synthetic training and validation are cut out of the same ones.
+  const bool is_cut = options.synthetic && options.only != task::Split::kTest;
   if (options.only && (!is_cut || fs::is_regular_file(folder))) return one_split(folder, options);
-  if (options.made_up) return read_without_features(folder, options.lower_case);
+  if (options.synthetic) return read_without_features(folder, options.lower_case);
   const std::optional<CaptionFolder> found = find_captions(folder, "train");
   check(found.has_value(), ErrorKind::kIo,
         "[order_embeddings] {}: expected train_caps.txt, plain, .gz or .xz, there or in its folder "
-        "captions or coco, got none of them (model.features=made_up takes captions without "
+        "captions or coco, got none of them (model.features=synthetic takes captions without "
         "features){}",
         folder.string(), io::near_misses(folder, {"cap", "_ims"}, "none is called train_caps.txt"));
   return read_with_features(*found, options.lower_case);

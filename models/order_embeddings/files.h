@@ -9,8 +9,8 @@ namespace keel::models {
 
 struct CaptionFileOptions {
   bool lower_case = true;  // captions, A to Z and the capitals of Windows-1252
-  // Take captions without features, and make the features up (made_up.h).
-  bool made_up = false;
+  // Take captions without features, and make the features up (synthetic.h).
+  bool synthetic = false;
   std::optional<task::Split> only = std::nullopt;  // as task::DataRequest::only
 };
 
@@ -25,12 +25,12 @@ Tensor read_features(const std::filesystem::path& file);
 //                            separated by blanks
 //   SPLIT_ims.safetensors    one tensor f32 (images, width), or SPLIT_ims.npy, such as the features
 //                            of VGG-19 of COCO (Vendrov et al. 2016); rows are scaled to length 1
-// With made_up the folder has coco_dev_reference0 to 4 and coco_reference0 to 4, each with a
+// With synthetic the folder has coco_dev_reference0 to 4 and coco_reference0 to 4, each with a
 // caption of every image. Four fifths of the images of the first five files are for training, the
 // others of these for validation; those of the other five files are for testing.
 //
-// Of `only` one split its files are enough. A file in place of a folder is the captions of that
-// split, all of them, with the features, or the other files of captions, beside it.
+// If `only` asks for one split, its files are enough. A file in place of a folder holds all
+// captions of that split, with the features, or the other files of captions, beside it.
 //
 // Throws Error{kIo} that names the files and folders looked for, and Error{kBadInput} with file and
 // line if the lines are not five an image or not as many as the features need, for bytes that are

@@ -12,7 +12,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
-#include "src/ops/order_error.h"
+#include "src/ops/order_violation.h"
 #include "src/ops/reduce.h"
 
 namespace keel::models {
@@ -114,7 +114,7 @@ task::Outputs OrderEmbeddingsNetwork::build(nn::Net& net, const task::Inputs& in
       nn::linear(net, "image", features, options_.width, {.weight_init = nn::xavier()});
   const Value image = on_sphere(net, projected);
   const bool by_order = options_.error == PairError::kOrder;
-  const Value e = by_order ? ops::order_error(g, caption, image)
+  const Value e = by_order ? ops::order_violation(g, caption, image)
                            : ops::neg(g, ops::matmul(g, caption, image, {.transpose_b = true}));
   const Value loss = ranking_loss(g, e, in["image"], options_.margin);
   return {.loss_sum = ops::mul(g, loss, count_images(g, in["image"], g.type(e).dtype)),
@@ -169,15 +169,14 @@ std::shared_ptr<const OrderEmbeddingsNetwork> OrderEmbeddings::restored(
 
 CaptionCorpus OrderEmbeddings::read(const task::DataRequest& request) const {
   const CaptionFileOptions files{.lower_case = options_.lower_case,
-                                 .made_up = options_.features == CaptionFeatures::kMadeUp,
+                                 .synthetic = options_.features == CaptionFeatures::kSynthetic,
                                  .only = request.only};
   CaptionCorpus corpus =
       request.source == "builtin" ? make_shapes() : read_captions(request.source, files);
   const std::int64_t train = corpus.train.images();
   keep_first_images(corpus.train, request.train_rows);
   if (const std::int64_t beyond = train - corpus.train.images(); beyond > 0) {
-    corpus.left_out.push_back(
-        {beyond, fmt::format("stand after the first {}", request.train_rows)});
+    corpus.skipped.push_back({beyond, fmt::format("beyond the first {}", request.train_rows)});
   }
   return corpus;
 }

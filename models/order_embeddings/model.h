@@ -24,11 +24,11 @@ constexpr auto choice_words(PairError) {
 
 // The source of the features of images.
 enum class CaptionFeatures {
-  kFiles,   // files beside the captions
-  kMadeUp,  // no files: words of the captions stand in for them (made_up.h)
+  kFiles,      // files beside the captions
+  kSynthetic,  // no files: words of the captions stand in for them (synthetic.h)
 };
 constexpr auto choice_words(CaptionFeatures) {
-  return std::to_array<std::string_view>({"files", "made_up"});
+  return std::to_array<std::string_view>({"files", "synthetic"});
 }
 
 struct OrderEmbeddingsOptions {
@@ -118,7 +118,7 @@ class OrderEmbeddings final : public task::TaskWithOptions<OrderEmbeddingsOption
   // The first metric, which chooses the best weights, is R@1 + R@5 + R@10 of images.
   std::vector<task::MetricInfo> metrics() const override { return RetrievalScorer::metrics(); }
   std::vector<task::OptionValues> data_forms(const std::string&) const override {
-    return {{{"features", "files"}}, {{"features", "made_up"}}};
+    return {{{"features", "files"}}, {{"features", "synthetic"}}};
   }
   // Throws as files.h says, and Error{kBadInput} for features of another width than in training.
   // Words are those of the training captions and of all validation captions, also of images beyond

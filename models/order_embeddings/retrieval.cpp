@@ -86,7 +86,7 @@ std::int64_t middle_of(std::vector<std::int64_t>& ranks) {
 }  // namespace
 
 RetrievalRanks rank_fold(const RetrievalFold& fold, RetrievalError error) {
-  // So many images are held against a caption while it is in the first-level cache.
+  // The number of images that are compared with a caption while it is in the first-level cache.
   constexpr std::int64_t kTogether = 16;
   const std::int64_t width = fold.width, images = std::ssize(fold.images) / width;
   const std::int64_t captions = std::ssize(fold.captions) / width;

@@ -33,7 +33,7 @@ OrderedText read_thoughts(const task::DataRequest& request, bool lower_case) {
   if (request.train_rows == 0) return text;
   const std::int64_t beyond = keep_first_sentences(text.train, request.train_rows);
   if (beyond > 0) {
-    text.left_out.push_back({beyond, fmt::format("stand after the first {}", request.train_rows)});
+    text.skipped.push_back({beyond, fmt::format("beyond the first {}", request.train_rows)});
   }
   return text;
 }
@@ -56,9 +56,9 @@ std::shared_ptr<const TripleRows> triple_rows(const std::vector<Passage>& passag
         "[skip_thoughts] {}: expected three sentences in a row of at most {} words, got none",
         notes.source, most_words);
   if (numbered.dropped > 0) {
-    notes.left_out.push_back(
+    notes.skipped.push_back(
         {numbered.dropped,
-         fmt::format("have, or have a neighbour that has, more than {} words", most_words)});
+         fmt::format("more than {} words in the sentence or a neighbour", most_words)});
   }
   return std::make_shared<const TripleRows>(std::move(notes), std::move(numbered));
 }

@@ -121,13 +121,13 @@ Books read_books(const fs::path& path, bool lower_case) {
   io::TarFiles tar = io::read_tar(archive, path.string());
   for (const io::TarEntry& entry : tar.files) {
     if (io::lower_ending(entry.name) != ".txt") {
-      tar.left_out.add_ending(entry.name);
+      tar.skipped.add_ending(entry.name);
       continue;
     }
     books.texts.push_back(
         read_book(entry.content, fmt::format("{}: {}", path.string(), entry.name), lower_case));
   }
-  books.note = tar.left_out.note();
+  books.note = tar.skipped.note();
   check(!books.texts.empty(), ErrorKind::kBadInput,
         "[skip_thoughts] {}: expected books, files *.txt, got none{}", path.string(), books.note);
   return books;

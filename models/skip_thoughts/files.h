@@ -21,8 +21,8 @@ namespace keel::models {
 // and Error{kBadInput} with file and line for wrong contents: invalid UTF-8, an archive that is
 // damaged or has no text, a part without three sentences in a row.
 //
-// Of `only` one split its file is enough, and a file in place of a folder, of either form, is that
-// split, whole.
+// If `only` asks for one split, its file is enough, and a file in place of a folder, of either
+// form, is the whole of that split.
 OrderedText read_ordered_text(const std::filesystem::path& folder, bool lower_case,
                               std::optional<task::Split> only = std::nullopt);
 

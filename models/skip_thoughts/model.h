@@ -14,7 +14,7 @@ namespace keel::models {
 
 // The steps at which a decoder has the vector of the sentence.
 enum class ThoughtCondition {
-  kFirst,      // its first state alone, as in the program of Kiros et al. 2015, which Ba et al. ran
+  kFirst,      // only its first state, as in the program of Kiros et al. 2015, which Ba et al. ran
   kEveryStep,  // every input as well, as in the equations of Kiros et al. 2015
 };
 constexpr auto choice_words(ThoughtCondition) {
@@ -26,8 +26,8 @@ struct SkipThoughtsOptions {
   nn::NormOf norm_of = nn::NormOf::kProducts;
   std::int64_t width = 2400, word_width = 620;  // of sentences, of words
   ThoughtCondition condition = ThoughtCondition::kFirst;
-  std::int64_t symbols = 20000;                 // the most words that have a number
-  std::int64_t most_words = 30;                 // of a sentence
+  std::int64_t symbols = 20000;  // the most words that have a number
+  std::int64_t most_words = 30;  // of a sentence
   bool lower_case = true;
   bool summed_loss = false;  // over the words of a batch, as in the release, not their mean
   std::string vectors = "";  // a file of vectors for words that training did not have; empty: none

@@ -77,9 +77,9 @@ task::Sizes TripleRows::lengths_of(std::int64_t row) const {
           data::bucket_of(neighbour, kNeighbourMultiple)};
 }
 
-// Of a batch that may come nobody knows the neighbours before it is drawn, so that a sentence of
-// any length may meet neighbours of every length up to the longest.
-std::unique_ptr<data::BatchPlan> TripleRows::plan(const task::StreamOptions& options) const {
+// The neighbours of a batch are not known before it is drawn, so a sentence of any length may meet
+// neighbours of every length up to the longest.
+std::unique_ptr<data::BatchSampler> TripleRows::plan(const task::StreamOptions& options) const {
   std::set<std::int64_t, std::greater<>> lengths;
   std::int64_t longest = 0;
   for (std::int64_t row = 0; row < std::ssize(text_.rows); ++row) {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 #include "frontend/text/dictionary.h"
 #include "models/skip_thoughts/corpus.h"
 
@@ -52,12 +52,12 @@ void put_sentence(task::Batch& batch, std::int64_t place, const Numbers& sentenc
 
 // Numbered text in data::RowBatches of similar lengths: nearly every batch has sentences of one
 // length, as in the release of Kiros et al. 2015, and masks cover the differences.
-class TripleRows final : public data::RowSet {
+class TripleRows final : public data::Dataset {
  public:
   TripleRows(data::SplitNotes notes, NumberedText text)
-      : RowSet(std::move(notes)), text_(std::move(text)) {}
+      : Dataset(std::move(notes)), text_(std::move(text)) {}
 
-  std::unique_ptr<data::BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::unique_ptr<data::BatchSampler> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return triple_inputs(sizes);
   }

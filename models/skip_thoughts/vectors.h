@@ -31,7 +31,7 @@ struct SentenceWords {
 };
 
 // Asks the network for the vectors of sentences, in batches of similar lengths. Sentences may have
-// any length; one without words consists of its end alone.
+// any length; one without words consists only of its end.
 class VectorDecoder final : public task::Decoder {
  public:
   explicit VectorDecoder(SentenceWords sentences);

@@ -17,8 +17,8 @@ constexpr int kWords = 600;
 constexpr int kShortest = 5, kLongest = 25;
 constexpr double kWrong = 0.03;
 
-// What a word of rank 1 to 600 does. Good and bad ones stand side by side, in turn the one or the
-// other first, so that both are about as frequent.
+// The role of a word of rank 1 to 600. Good and bad words alternate in pairs, in turn the one or
+// the other first, so that both are about equally frequent.
 enum class Role { kNone, kGood, kBad, kNegator };
 
 Role role_of(int rank) {

@@ -1,5 +1,5 @@
-// "polar": made-up sentences whose label depends on several words and their order, so that the text
-// classifier can be tried without a download.
+// "polar": synthetic sentences whose label depends on several words and their order, so that the
+// text classifier can be tried without a download.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace keel::models {
 //            word, so that two before one word cancel
 //   length   5 to 25 words, all equally likely
 //   label    of 2 classes: whether the sum of the signs is above 0; sentences with the sum 0 are
-//            drawn anew. Of 5 classes: the sum, cut to -2 to 2, plus 2
+//            drawn again. Of 5 classes: the sum, cut to -2 to 2, plus 2
 // In all three splits 3 % of the labels are wrong, so that 97 % is the best possible accuracy. A
 // word names its kind and its rank: good25, bad26, not8, word9.
 // Throws Error{kUsage} for another number of classes than 2 or 5.

@@ -92,7 +92,7 @@ void split(Corpus& corpus, const Sentences& all, std::uint64_t seed) {
   corpus.valid = take(all, order, train, valid);
   corpus.test = [sentences = take(all, order, train + valid, test)] { return sentences; };
   if (rest > 0) {
-    corpus.left_out.push_back(
+    corpus.skipped.push_back(
         {rest, fmt::format("the split of RT has places for {} of {} sentences", n - rest, n)});
   }
 }

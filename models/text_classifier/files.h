@@ -23,7 +23,8 @@ Corpus read_rt(const std::filesystem::path& folder, std::uint64_t seed, bool low
 // whole sentences with the label 0 to 4 of the root. It looks first for trees in train.txt, dev.txt
 // and test.txt (in the folder, or in its sst-trees, trees or sentences/sst-trees), then for lines
 // of label and words in stsa.fine.train, .dev and .test (in the folder or in its sentences).
-// Of `only` one split its file is enough, and a file in place of a folder is that split, whole.
+// If `only` asks for one split, its file is enough, and a file in place of a folder is the whole of
+// that split.
 Corpus read_sst5(const std::filesystem::path& folder, bool lower_case,
                  std::optional<task::Split> only = std::nullopt);
 // Whether the folder has the files of RT.

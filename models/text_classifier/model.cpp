@@ -68,7 +68,7 @@ std::vector<std::int32_t> TextClassifierNetwork::numbers(
   return numbers;
 }
 
-// Of RT and SST5 the labels are numbers, and a checkpoint need not keep them.
+// The labels of RT and SST5 are numbers, which a checkpoint need not keep.
 task::Assets TextClassifierNetwork::assets() const {
   task::Assets assets{{"vocabulary", vocabulary_.text()}};
   if (options_.task == "files") assets["labels"] = fmt::format("{}\n", fmt::join(labels_, "\n"));
@@ -196,7 +196,7 @@ task::Prepared TextClassifier::prepare(const task::DataRequest& request,
   check(labels.empty() || labels == corpus.labels, ErrorKind::kBadInput,
         "[text_classifier] {}: expected data of the classes {}, got {}", corpus.origin,
         shown_labels(labels), shown_labels(corpus.labels));
-  data::keep_first(corpus.train, request.train_rows, corpus.left_out);
+  data::keep_first(corpus.train, request.train_rows, corpus.skipped);
   if (!network) {
     network = std::make_shared<const TextClassifierNetwork>(
         options_, vocabulary_of(corpus.train, options_.min_count), corpus.labels);

@@ -60,7 +60,7 @@ fs::path find_training(const fs::path& folder, const OwnFilesOptions& options) {
         ".gz or .xz, got none of them{}",
         folder.string(), tests ? "test.txt, test.tsv, test.csv or test.jsonl, or " : "",
         io::near_misses(folder, {"train", ".txt", ".tsv", ".csv", ".json"},
-                        "none is called train and ends so"));
+                        "no file named train.* with one of these extensions"));
   return *train;
 }
 
@@ -119,7 +119,7 @@ class Numbering {
   std::map<std::string, std::int32_t> places_;
 };
 
-// What is held out of the training rows for splits that have no file.
+// The training rows that are held out for splits without a file.
 struct HeldOut {
   Texts valid, test;
   std::array<std::vector<std::int64_t>, 3> numbers;  // of each split's rows in the file

@@ -1,5 +1,5 @@
-// "lex200": made-up sentences whose translations follow from them by rules, so that translation can
-// be tried without a download.
+// "lex200": synthetic sentences whose translations follow from them by rules, so that translation
+// can be tried without a download.
 #pragma once
 
 #include "models/translation/corpus.h"

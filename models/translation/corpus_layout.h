@@ -46,9 +46,9 @@ struct SplitNames {
   std::string source, target;
 };
 
-// Those that may hold a split, in the order in which they count: by the layout's pattern, then as
-// WMT gives them out, newstest2013-src.en.sgm and newstest2013-ref.de.sgm, also in the folders dev
-// and test-full of its archives. `tokenized` files have no such others.
+// The names of files that may hold a split, in the order in which they count: by the layout's
+// pattern, then as WMT gives them out, newstest2013-src.en.sgm and newstest2013-ref.de.sgm, also in
+// the folders dev and test-full of its archives. `tokenized` files have only the layout's names.
 std::vector<SplitNames> split_names(const CorpusLayout& layout, task::Split split,
                                     const std::pair<CorpusSide, CorpusSide>& sides, bool tokenized);
 // The files of the set that one of them is of, such as newstest2014-deen-ref.de.sgm or test.de.

@@ -24,12 +24,12 @@ std::int64_t words_in(const std::string& sentence) { return std::ssize(text::wor
 void note_unfit(ParallelCorpus& corpus, const text::CleanCounts& counts,
                 const text::CleanOptions& clean, const char* unit) {
   const auto note = [&](std::int64_t rows, std::string why) {
-    if (rows > 0) corpus.left_out.push_back({rows, std::move(why)});
+    if (rows > 0) corpus.skipped.push_back({rows, std::move(why)});
   };
-  note(counts.too_short, fmt::format("have a side of fewer than {} {}", clean.min_tokens, unit));
-  note(counts.too_long, fmt::format("have a side of more than {} {}", clean.max_tokens, unit));
+  note(counts.too_short, fmt::format("a side of fewer than {} {}", clean.min_tokens, unit));
+  note(counts.too_long, fmt::format("a side of more than {} {}", clean.max_tokens, unit));
   note(counts.bad_ratio,
-       fmt::format("have one side longer than {} times the other, in {}", clean.max_ratio, unit));
+       fmt::format("one side longer than {} times the other, in {}", clean.max_ratio, unit));
   check(!corpus.train.source.empty(), ErrorKind::kBadInput,
         "[translation] {}: expected training pairs, got none of {} that is fit", corpus.origin,
         counts.pairs);
@@ -74,8 +74,8 @@ void choose_by_subwords(ParallelCorpus& corpus, const TranslationSubwords& subwo
 }
 
 void keep_first_pairs(ParallelCorpus& corpus, std::int64_t rows) {
-  std::vector<task::LeftOut> same;  // both sides have as many
-  data::keep_first(corpus.train.source, rows, corpus.left_out);
+  std::vector<task::Skipped> same;  // both sides have as many
+  data::keep_first(corpus.train.source, rows, corpus.skipped);
   data::keep_first(corpus.train.target, rows, same);
 }
 

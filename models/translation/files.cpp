@@ -73,7 +73,7 @@ class SplitFiles {
 
   const fs::path& place() const { return place_; }
   bool is_raw() const { return raw_; }
-  // Whether there is a sample alone to train on.
+  // Whether there is only a sample to train on.
   bool is_sample() const {
     return names(task::Split::kTrain).source == file_name(layout_, kSample, sides_.first.name);
   }
@@ -199,7 +199,8 @@ std::string languages_in(const fs::path& folder, const std::string& corpus) {
 ParallelCorpus read_corpus(const fs::path& folder, const CorpusOptions& options) {
   const CorpusLayout& layout = layout_of(options.corpus);
   check(!options.tokenized || layout.corpus == "files", ErrorKind::kUsage,
-        "[translation] tokenized: of {} it is known; expected it with the corpus files alone",
+        "[translation] tokenized: the corpus {} determines it; expected it only with the corpus "
+        "files",
         layout.corpus);
   if (layout.corpus == "tatoeba") return read_tatoeba(folder, layout, options);
   if (layout.corpus == "iwslt14") {

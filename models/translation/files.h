@@ -46,8 +46,8 @@ std::string languages_in(const std::filesystem::path& folder, const std::string&
 //             English sentences are shuffled with the seed, and all translations of one stay
 //             together; 1 in 50 is for validation and 1 in 50 for testing
 // Raw text is brought into NFC, tokenized as by Moses, escaped, and made lower case if asked for.
-// Of `only` one split its files are enough. A file in place of a folder is then a side of that
-// split, such as test.de with test.en beside it, or all of tatoeba's form.
+// If `only` asks for one split, its files are enough. A file in place of a folder is then a side of
+// that split, such as test.de with test.en beside it, or all of tatoeba's form.
 // Throws Error{kUsage} for a name or languages that the set does not have; Error{kIo} that says
 // which file was looked for and where, also for the test set, though it is read only later; and
 // Error{kBadInput} with file and line: sides of unequal length, bytes that are not UTF-8, a line

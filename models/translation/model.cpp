@@ -26,8 +26,8 @@ using text::Dictionary;
 
 const std::string kFormAsset = "form";
 
-// What is translated of a split when its stream is evaluated: its first sentences, as many as
-// `most`; 0: all.
+// The sentences of a split that are translated when its stream is evaluated: the first `most`; 0:
+// all.
 TranslationTask evaluation_of(SentencePairs pairs, const TranslationNetwork& network,
                               const TranslationModelOptions& options, std::int64_t most) {
   if (most > 0 && std::ssize(pairs.source) > most) {
@@ -78,8 +78,7 @@ void TranslationModelOptions::validate() const {
           "scaled_norms: expected names of norms without options, got '{}'", each);
   }
   check(scaled_norms.empty() || !scaling.empty(), ErrorKind::kUsage,
-        "scaled_norms: expected a scaling to be given, too (scaling), got '{}' alone",
-        scaled_norms);
+        "scaled_norms: expected a scaling to be given, too (scaling), got only '{}'", scaled_norms);
   const bool has_sizes = source_symbols > 0 && (joint || target_symbols > 0);
   check(!fit_merges || (has_sizes && merges == 0 && min_count == 1), ErrorKind::kUsage,
         "fit_merges: expected source_symbols{}, and neither merges nor min_count",
@@ -326,9 +325,9 @@ task::Prepared Translation::prepare(const task::DataRequest& request,
   TranslationData data =
       TranslationData::load(options, network ? network->subwords() : TranslationSubwords{});
   if (!network) {
-    const bool is_made_up = request.source == "builtin";
+    const bool is_synthetic = request.source == "builtin";
     network = std::make_shared<const TranslationNetwork>(
-        options_, data.subwords, is_made_up ? LineForm{} : line_form_of(options.corpus));
+        options_, data.subwords, is_synthetic ? LineForm{} : line_form_of(options.corpus));
   }
   const auto number = [=, options = options_, origin = data.corpus.origin,
                        raw = data.corpus.raw_targets](task::Split split, SentencePairs sentences,

@@ -28,7 +28,7 @@ enum class TranslationInit {
   kFairseq,     // Xavier-uniform, of the projections q, k, v with the gain 1/sqrt(2), whose biases
                 // are U(+-1/sqrt(width)); other biases are 0
   kKaiming,     // U(+-1/sqrt(fan_in)), biases 0
-  kX19Release,  // this for the projections of attention alone, Xavier-uniform for feed-forward
+  kX19Release,  // this only for the projections of attention, Xavier-uniform for feed-forward
 };
 constexpr auto choice_words(TranslationInit) {
   return std::to_array<std::string_view>({"fairseq", "kaiming", "x19_release"});
@@ -65,7 +65,7 @@ struct TranslationModelOptions {
   std::string norm = "layernorm";
   std::string final_norm = "";    // after the last layers, where those are normed; empty: as norm
   std::string scaling = "";       // of rows, in front of the norms that sites says; empty: none
-  std::string scaled_norms = "";  // the scaling is in front of these alone; empty: of any
+  std::string scaled_norms = "";  // the scaling is in front of these only; empty: of any
   NormedSites sites = NormedSites::kAll;
   TranslationPlace place = TranslationPlace::kPre;
   TranslationInit init = TranslationInit::kFairseq;
@@ -132,7 +132,7 @@ struct TranslationModelOptions {
         option("place", &T::place, "of norms: before a sublayer, or after the sum"),
         option("init", &T::init,
                "fairseq: Xavier-uniform, with the gain 1/sqrt(2) for attention; kaiming: "
-               "U(+-1/sqrt(fan_in)); x19_release: that for attention alone"),
+               "U(+-1/sqrt(fan_in)); x19_release: that only for attention"),
         option("embeddings", &T::embeddings,
                "which tables are one: both languages' and the logits' weights, the target's and "
                "the logits', or none")};

@@ -4,7 +4,7 @@
 
 namespace keel::models {
 
-std::unique_ptr<data::BatchPlan> PairRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<data::BatchSampler> PairRows::plan(const task::StreamOptions& options) const {
   std::vector<data::PairLength> lengths;
   for (const NumberedPair& pair : pairs_) {
     lengths.push_back({std::ssize(pair.source), std::ssize(pair.target)});

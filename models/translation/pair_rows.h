@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 #include "models/translation/pair_batch.h"
 
 namespace keel::models {
@@ -14,13 +14,13 @@ namespace keel::models {
 using NumberedPairs = std::vector<NumberedPair>;
 
 // A row is a pair, in data::PairBatches; its items are the target's tokens, kEnd among them.
-class PairRows final : public data::RowSet {
+class PairRows final : public data::Dataset {
  public:
   using MakeDecoder = std::function<std::unique_ptr<task::Decoder>()>;
   PairRows(data::SplitNotes notes, NumberedPairs pairs, MakeDecoder decoder = nullptr)
-      : RowSet(std::move(notes)), pairs_(std::move(pairs)), decoder_(std::move(decoder)) {}
+      : Dataset(std::move(notes)), pairs_(std::move(pairs)), decoder_(std::move(decoder)) {}
 
-  std::unique_ptr<data::BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::unique_ptr<data::BatchSampler> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return pair_inputs(sizes);
   }

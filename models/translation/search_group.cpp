@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/data/row_set.h"
+#include "frontend/data/dataset.h"
 #include "frontend/data/token_batches.h"
 #include "frontend/text/dictionary.h"
 #include "models/translation/pair_batch.h"

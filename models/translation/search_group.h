@@ -43,7 +43,7 @@ class SearchBatches {
   virtual const task::Batch& step(const SearchGroup& group) = 0;
 };
 
-// At every step the whole network computes all positions of every hypothesis anew. For networks
+// At every step the whole network computes all positions of every hypothesis again. For networks
 // whose norms take statistics over a sentence's positions.
 std::unique_ptr<SearchBatches> whole_batches();
 // Continues from the values of earlier steps, with the networks of search_network.h.

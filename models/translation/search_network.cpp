@@ -23,8 +23,8 @@ std::vector<task::Input> step_inputs(const task::Sizes& sizes) {
           {"seen", {DType::kU8, {rows, room}}}, {"source_mask", {DType::kU8, {sentences, length}}}};
 }
 
-// What all chunks of a room hold, the rows in their new order and `now` (rows, 1, width) in its
-// place. `name` is that of the carries, which a number of the chunk follows.
+// The content of all chunks of a room, with the rows in their new order and `now` (rows, 1, width)
+// in its place. `name` is that of the carries, which a number of the chunk follows.
 Value joined_chunks(nn::Net& net, const std::string& name, const task::Inputs& in, Value now) {
   Graph& g = net.graph;
   const Shape step = g.shape(now);
@@ -35,7 +35,7 @@ Value joined_chunks(nn::Net& net, const std::string& name, const task::Inputs& i
     const Value kept =
         g.carry(fmt::format("{}{}", name, chunk), {net.dtype, {step[0], length, step[2]}});
     Value next = ops::take_rows(g, kept, in["origin"]);
-    if (chunk == last) next = ops::put(g, next, now, in["place"]);
+    if (chunk == last) next = ops::scatter(g, next, now, in["place"]);
     g.mark_update(kept, next);
     chunks.push_back(next);
   }

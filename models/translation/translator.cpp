@@ -79,7 +79,7 @@ std::int64_t Translator::bucket(std::size_t sentence) const {
   return data::bucket_of(std::ssize(sources_[sentence]), kMultiple);
 }
 
-// How many sentences there may be depends on the bucket alone, and so does the program.
+// The number of sentences depends only on the bucket, and so does the program.
 std::int64_t Translator::most_of_group(std::int64_t bucket) const {
   const std::int64_t rows = std::min(kPositions / bucket, options_.most_rows);
   return std::max<std::int64_t>(1, rows / options_.beam.beam);

@@ -84,7 +84,7 @@ class Translator final : public task::Decoder {
   std::int64_t groups_ = 0;                         // that were begun or skipped
   std::vector<std::size_t> searched_;               // sentences of this part
   SearchGroup group_;
-  bool asks_ = false;  // whether the batch at hand asks for symbols
+  bool asks_ = false;  // whether the current batch asks for symbols
   std::vector<std::vector<task::RankedAnswer>> found_;  // of every sentence, the best first
 };
 

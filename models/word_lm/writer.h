@@ -19,7 +19,7 @@ inline constexpr std::string_view kNextWord = "next";  // the network that the w
 std::vector<task::Input> window_inputs(const task::Sizes& sizes);
 
 // Each new word is predicted from the last `length` words, or from all of fewer. The window is
-// computed anew for each, because a word's place in it changes with every further word.
+// computed again for each, because a word's place in it changes with every further word.
 class WindowWriter final : public task::Decoder {
  public:
   // Throws Error{kUsage} as task::SampleOptions and for a number of words below 0, and

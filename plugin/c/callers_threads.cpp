@@ -7,7 +7,8 @@
 namespace keel::plugin {
 namespace {
 
-// What a parallel for of this thread returned since it was set to 0. run() gives nothing back.
+// The status that a parallel for of this thread returned since it was set to 0. run() gives nothing
+// back.
 thread_local std::int32_t parallel_for_status = 0;
 
 // Blocks as a body of a parallel for.

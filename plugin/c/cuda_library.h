@@ -14,9 +14,9 @@ std::unique_ptr<Plan> plan_on_cuda(const Request& request);
 
 }  // namespace keel::plugin
 
-// What libkeel_norm_cuda.so has: the version and interface that it was built with, and its plans.
-// The caller owns the plan. Throws as plan_on_host() does, and Error{kBackendMissing} where the
-// device is not there.
+// The contents of libkeel_norm_cuda.so: the version and interface that it was built with, and its
+// plans. The caller owns the plan. Throws as plan_on_host() does, and Error{kBackendMissing} where
+// the device is not there.
 extern "C" {
 KEEL_API const char* keel_norm_cuda_version();
 KEEL_API keel::plugin::Plan* keel_norm_cuda_prepare(const keel::plugin::Request& request);

@@ -7,7 +7,7 @@
 namespace keel::plugin {
 namespace {
 
-// Float64 arrays run on the reference, but for an op that takes float64 alone.
+// Float64 arrays run on the reference, but for an op that takes only float64.
 Backend& backend_for(const Request& request) {
   static onednn::NormBackend fast;
   static reference::ReferenceBackend judge;

@@ -6,7 +6,8 @@
 //   places             for each input of the op the number of its argument; -1: absent
 //   ranks              the rank of each argument for one call of the op
 // Arrays may have more axes in front, which vmap adds: the op then runs for each element of these
-// axes alone. An argument whose axis in front has the size 1 is the same for all elements of it.
+// axes by itself. An argument whose axis in front has the size 1 is the same for all elements of
+// it.
 #include <xla/ffi/api/ffi.h>
 
 #include <algorithm>
@@ -175,8 +176,8 @@ struct Call {
   }
 };
 
-// Runs the op on XLA's threads: one element after the other if there is one alone, else several
-// elements at once.
+// Runs the op on XLA's threads: one element after the other if there is only one thread, otherwise
+// several elements at once.
 void run_on(ffi::ThreadPool& pool, Call& call) {
   std::int64_t elements = 1;
   for (const std::int64_t size : call.front) elements *= size;

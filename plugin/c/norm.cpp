@@ -2,7 +2,10 @@
 // thrown becomes a status and a text.
 #include "plugin/c/keel/norm.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "backends/onednn/norm_backend.h"
@@ -23,7 +26,7 @@ static_assert(KEEL_CUDA_FAILED == int(ErrorKind::kCheckFailed) &&
               KEEL_UNSUPPORTED == int(ErrorKind::kBackendMissing) &&
               KEEL_INTERNAL == int(ErrorKind::kInternal));
 
-// Of a fixed size, so that a lack of memory can be told, too.
+// The buffer has a fixed size, so that a lack of memory can be reported, too.
 thread_local char last_error[1024] = "";
 
 void remember(std::string_view text) {
@@ -53,6 +56,25 @@ int guarded(const Body& body) noexcept {
   } catch (...) {
     return failed();
   }
+}
+
+std::string_view text_of(GradientKind kind) {
+  constexpr std::array<std::string_view, 4> kNames{"none", "exact", "detached", "surrogate"};
+  return kNames[std::size_t(kind)];
+}
+
+std::string_view text_of(NormGroups groups) {
+  constexpr std::array<std::string_view, 4> kNames{"rows", "parts", "sequences", "columns"};
+  return kNames[std::size_t(groups)];
+}
+
+std::string list_facts() {
+  std::string text;
+  for (const OpInfo* op : norm_ops()) {
+    text += fmt::format("{}\t{}\t{}\t{}\n", op->name, fmt::join(op->output_names, ","),
+                        text_of(op->gradient), op->norm ? text_of(op->norm->groups) : "none");
+  }
+  return text;
 }
 
 std::string list_ops() {
@@ -91,6 +113,15 @@ const char* keel_norm_ops(void) {
   const char* text = nullptr;
   guarded([&] {
     static const std::string made = list_ops();
+    text = made.c_str();
+  });
+  return text;
+}
+
+const char* keel_norm_facts(void) {
+  const char* text = nullptr;
+  guarded([&] {
+    static const std::string made = list_facts();
     text = made.c_str();
   });
   return text;

@@ -1,4 +1,4 @@
-// What the caller of keel_norm_prepare asks for, checked.
+// The checked request of a caller of keel_norm_prepare.
 #pragma once
 
 #include <optional>

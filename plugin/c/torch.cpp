@@ -14,7 +14,7 @@
 namespace keel::plugin::torch {
 namespace {
 
-// More ops than keel has. A kernel of the dispatcher is told its arguments alone, so every op needs
+// More ops than keel has. A kernel of the dispatcher is told only its arguments, so every op needs
 // a function of its own.
 constexpr std::size_t kMaxOps = 64;
 

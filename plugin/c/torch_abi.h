@@ -61,7 +61,7 @@ inline constexpr std::uint64_t kVersion = (std::uint64_t{2} << 56) | (std::uint6
   X(aoti_torch_device_type_cpu) \
   X(aoti_torch_device_type_cuda)
 
-// Those of libtorch_cuda.so, where PyTorch has CUDA.
+// The functions of libtorch_cuda.so, where PyTorch has CUDA.
 #define KEEL_TORCH_CUDA_CALLS(X) \
   X(aoti_torch_get_current_cuda_stream, (std::int32_t device, void** stream))
 

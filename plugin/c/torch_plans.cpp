@@ -8,7 +8,7 @@
 namespace keel::plugin::torch {
 namespace {
 
-// So many plans are kept; a program with more shapes makes them anew.
+// So many plans are kept; a program with more shapes makes them again.
 constexpr std::size_t kKept = 1024;
 
 struct DTypes {
@@ -50,7 +50,7 @@ void append(std::string& key, const Number* numbers, std::int64_t count) {
   key.append(reinterpret_cast<const char*>(numbers), sizeof(Number) * std::size_t(count));
 }
 
-// What makes two requests the same.
+// Writes the facts in which two equal requests agree.
 void write_key(const Request& request, std::string& key) {
   key.assign(request.op);
   key += '\n';

@@ -18,7 +18,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = "libkeel_norm.so.2"
-# What is compiled into the library or bundled with it, and where Debian keeps its licence.
+# The libraries that are compiled in or bundled, and where Debian keeps their licences.
 LICENCES = {"keel": ROOT / "LICENSE",
             **{name: pathlib.Path(f"/usr/share/doc/{package}/copyright") for name, package in
                (("fmt", "libfmt-dev"), ("Highway", "libhwy-dev"), ("Eigen", "libeigen3-dev"))}}
@@ -67,7 +67,7 @@ class BuildWithLibrary(build_py):
 
 
 class AnyPython(bdist_wheel):
-    """Of this platform, but of no version of Python: the library does not know Python."""
+    """A wheel for this platform and any version of Python: the library does not know Python."""
 
     def get_tag(self):
         return "py3", "none", super().get_tag()[2]

@@ -8,7 +8,7 @@
 
 namespace keel {
 
-// What to return as the gradient of a value that the loss does not depend on.
+// The gradient that is returned for a value that the loss does not depend on.
 enum class Unreached { kAbsent, kZero };
 
 struct Gradients {
@@ -45,7 +45,7 @@ struct ParameterGradients {
 ParameterGradients differentiate_by_rows(Graph& graph, Value loss, std::span<const Value> wrt,
                                          const RowChoice& choice = {});
 
-// The gradients alone; zero for a value that the loss does not depend on.
+// Only the gradients; zero for a value that the loss does not depend on.
 std::vector<Value> gradient(Graph& graph, Value loss, std::span<const Value> wrt);
 
 }  // namespace keel

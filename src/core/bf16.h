@@ -21,7 +21,7 @@ constexpr std::uint16_t bf16_bits(float value) {
   return std::uint16_t((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// Storage alone: arithmetic is that of float, after a conversion.
+// A type only for storage: arithmetic is that of float, after a conversion.
 class BF16 {
  public:
   BF16() = default;

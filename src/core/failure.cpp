@@ -13,7 +13,7 @@ ErrorKind kind_of(const std::system_error& error) {
   return is_scarce ? ErrorKind::kMemory : ErrorKind::kIo;
 }
 
-// Of exceptions of libraries, which say nothing but their text.
+// The failure of a library's exception, which says nothing but its text.
 Failure unknown_failure(const std::string& text) {
   // oneTBB's, of a thread that it cannot start.
   if (text.starts_with("pthread_create")) return {ErrorKind::kMemory, text};

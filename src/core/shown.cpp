@@ -63,7 +63,7 @@ std::string shown(std::string_view text) {
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   std::size_t head = most / 4 * 3, tail = text.size() - most / 4;
-  // Of a character of at most four bytes nothing stays.
+  // A character, of at most four bytes, is never cut in two.
   for (int i = 0; i < 3 && !is_boundary(text, head); ++i) --head;
   for (int i = 0; i < 3 && !is_boundary(text, tail); ++i) ++tail;
   return fmt::format("{}...({} bytes more)...{}", text.substr(0, head), tail - head,

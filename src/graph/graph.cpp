@@ -42,7 +42,7 @@ Value Graph::state(const std::string& name, const TensorType& type, Initializer 
 
 Value Graph::derived(const std::string& name, const TensorType& type) {
   const Value v = leaf(NodeKind::kState, name, type);
-  nodes_.back().is_derived = true;
+  nodes_.back().is_cached = true;
   return v;
 }
 
@@ -76,6 +76,9 @@ Value Graph::add(const OpInfo& op, std::vector<Value> inputs, Attrs attrs) {
     const std::string op_name = what.starts_with('[') ? "" : fmt::format("[{}] ", op.name);
     fail(error.kind(), "{}{} (node {})", op_name, what, node.name);
   }
+  const std::size_t named = op.output_names.size(), made = node.outputs.size();
+  check(named == 0 || named == made, ErrorKind::kInternal,
+        "[{}] expected an output for each of {} names, got {}", op.name, named, made);
   node.op = &op;
   node.attrs = std::move(attrs);
   node.inputs = std::move(inputs);
@@ -97,7 +100,7 @@ void Graph::narrow_result(Value result) {
         "result of {}: expected f32 of an op to be rounded to bf16, got {}", node.name,
         name_of(dtype));
   node.outputs[0].dtype = DType::kBF16;
-  node.is_narrowed = true;
+  node.is_bf16 = true;
 }
 
 void Graph::mark_output(const std::string& name, Value value) {

@@ -76,8 +76,8 @@ struct Node {
   Initializer initializer;                 // kParameter and kState
   ParameterFacts facts;                    // kParameter
   std::optional<Bounds> bounds;            // kState
-  bool is_derived = false;                 // kState: computed from parameters, in no checkpoint
-  bool is_narrowed = false;                // kOp: see Graph::narrow_result
+  bool is_cached = false;                  // kState: computed from parameters, in no checkpoint
+  bool is_bf16 = false;                    // kOp: see Graph::narrow_result
   std::shared_ptr<const Tensor> constant;  // kConstant
 };
 

@@ -29,6 +29,21 @@ void InferContext::expect_floating(int i, std::string_view what) const {
   expect(is_floating(dtype(i)), what, "a floating type", std::string(name_of(dtype(i))));
 }
 
+int input_place(const OpInfo& op, std::string_view name) {
+  const auto found = std::ranges::find(op.inputs, name, &OpInput::name);
+  return found == op.inputs.end() ? -1 : int(found - op.inputs.begin());
+}
+
+int output_place(const OpInfo& op, std::string_view name) {
+  const auto found = std::ranges::find(op.output_names, name);
+  return found == op.output_names.end() ? -1 : int(found - op.output_names.begin());
+}
+
+const OpInfo* forward_norm(const OpInfo& op) {
+  if (op.norm) return &op;
+  return op.forward != nullptr && op.forward->norm ? op.forward : nullptr;
+}
+
 std::string input_name(const OpInfo& op, int i) {
   if (op.inputs.empty()) return fmt::format("input {}", i);
   if (i < int(op.inputs.size())) return std::string(op.inputs[std::size_t(i)].name);

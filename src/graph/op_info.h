@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -101,15 +102,35 @@ struct OpInput {
   DTypes types;
 };
 
+// The elements of x that share one statistic of a norm.
+enum class NormGroups {
+  kRows,       // those of the last axes, or of a part of a row
+  kParts,      // some channels of an image or of a token
+  kSequences,  // a feature over the steps of a sample: x (samples, steps, channels)
+  kColumns,    // a feature over the batch
+};
+
+// The facts by which one norm of x differs from another. Its terms are told by the names of its
+// inputs and outputs: gain, bias, mask, mean, rstd; the output next_S is the next value of the
+// state that the input S reads.
+struct NormTraits {
+  NormGroups groups = NormGroups::kRows;
+  // Whether training normalizes by running statistics, and not only by those of the batch.
+  bool by_running_statistics = false;
+};
+
 struct OpInfo {
   std::string_view name;
   // By place. The last entry also describes all further inputs of an op that takes any number.
   std::vector<OpInput> inputs = {};
   DTypes outputs = kAnyType;  // a set of one type: every output has it, whatever the inputs are
+  std::vector<std::string_view> output_names = {};  // by place; norms have them
   Attrs attrs = {};  // the defaults, in the struct that the nodes of this op carry
   std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
   void (*backward)(BackwardContext&) = nullptr;  // nullptr: building a gradient refuses
   GradientKind gradient = GradientKind::kNone;
+  std::optional<NormTraits> norm = {};  // the forward op of a norm of x
+  const OpInfo* forward = nullptr;      // the backward op of a norm: the op that it belongs to
   std::vector<InPlace> in_place = {};
   // Whether its in-place outputs stay unchanged in a step whose guard, the norm of the gradient, is
   // not finite.
@@ -117,6 +138,15 @@ struct OpInfo {
   View view = View::kNo;
   int code = 0;  // which member of a family this op is (element-wise ops)
 };
+
+// The place of an input or output that has this name; -1: there is none.
+int input_place(const OpInfo& op, std::string_view name);
+int output_place(const OpInfo& op, std::string_view name);
+// The forward op of a norm of x: op itself, or the op that it is the backward of. Null: neither.
+const OpInfo* forward_norm(const OpInfo& op);
+inline bool is_column_norm(const OpInfo& op) {
+  return op.norm && op.norm->groups == NormGroups::kColumns;
+}
 
 // The name of input i in messages: "gain", or "part 2" where the op takes any number of parts.
 std::string input_name(const OpInfo& op, int i);

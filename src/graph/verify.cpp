@@ -22,7 +22,7 @@ void verify_op(const Graph& graph, int index) {
     types.push_back(v.valid() ? &graph.type(v) : nullptr);
   }
   auto inferred = node.op->infer({*node.op, types, node.attrs});
-  if (node.is_narrowed && inferred[0].dtype == DType::kF32) inferred[0].dtype = DType::kBF16;
+  if (node.is_bf16 && inferred[0].dtype == DType::kF32) inferred[0].dtype = DType::kBF16;
   check(inferred == node.outputs, ErrorKind::kInternal,
         "{}: recorded types differ from inferred ones", node.name);
 }

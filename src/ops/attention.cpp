@@ -23,7 +23,7 @@ void expect_heads(const InferContext& c, const AttentionAttrs& attrs) {
 void expect_dropout(const InferContext& c, const AttentionAttrs& attrs) {
   const auto number = [](auto value) { return fmt::format("{}", value); };
   c.expect(attrs.p >= 0 && attrs.p < 1, "p", "in [0, 1)", number(attrs.p));
-  for (const auto& [place, name] : {std::pair{In::kTick, "tick"}, {In::kFirstRow, "first_row"}}) {
+  for (const auto& [place, name] : {std::pair{In::kStep, "step"}, {In::kFirstRow, "first_row"}}) {
     if (attrs.p == 0) {
       c.expect(!c.has(place), name, "none without dropout", "one");
       continue;
@@ -114,7 +114,7 @@ const OpInfo kAttention{.name = "attention",
                                    "k",
                                    "v",
                                    {"key_mask", DType::kU8},
-                                   {"tick", DType::kI32},
+                                   {"step", DType::kI32},
                                    {"first_row", DType::kI32}},
                         .attrs = AttentionAttrs{},
                         .infer = infer,
@@ -125,7 +125,7 @@ const OpInfo kAttentionBackward{.name = "attention_backward",
                                            "k",
                                            "v",
                                            {"key_mask", DType::kU8},
-                                           {"tick", DType::kI32},
+                                           {"step", DType::kI32},
                                            {"first_row", DType::kI32},
                                            "y",
                                            "lse",
@@ -136,10 +136,10 @@ const OpInfo kAttentionBackward{.name = "attention_backward",
 namespace ops {
 
 Value attention(Graph& g, const AttentionOperands& operands, AttentionAttrs attrs) {
-  const auto& [q, k, v, key_mask, tick, first_row] = operands;
+  const auto& [q, k, v, key_mask, step, first_row] = operands;
   if (attrs.p == 0) return g.add(kAttention, {q, k, v, key_mask, {}, {}}, attrs);
   attrs.stream = stream_of(g.unique_name("attention"));
-  return g.add(kAttention, {q, k, v, key_mask, tick, first_row}, attrs);
+  return g.add(kAttention, {q, k, v, key_mask, step, first_row}, attrs);
 }
 
 }  // namespace ops

@@ -7,14 +7,14 @@
 //     key_mask is 0 there, or `causal` and j > i + (tk - tq). A key
 //     that a query does not see has probability 0 and must be finite.
 //   outputs: y (b, tq, d); lse (b, heads, tq), the log of the sum of exp(scale q k^T)
-//     over the keys that a query sees, for the backward alone. A query that sees no
+//     over the keys that a query sees, only for the backward. A query that sees no
 //     key has y = 0 and lse = 0, so that no value of a healthy run is infinite.
 //   scale: 0 stands for 1 / sqrt(w).
 // p: dropout of probabilities. Kept ones are divided by 1 - p. The draws belong to the update
-// `tick` () i32 and to the rows of the batch from number `first_row` () i32 on; both are absent for
+// `step` () i32 and to the rows of the batch from number `first_row` () i32 on; both are absent for
 // p = 0. Key j of query i in head h of row r is dropped when its number from attention_bits() is
 // below p, so padding or splitting a batch changes no draw.
-// backward (Exact for the mask that was drawn), from (q, k, v, y, lse, dy), with
+// backward (Exact for the mask that was sampled), from (q, k, v, y, lse, dy), with
 // P = exp(scale q k^T - lse), keep = 0 or 1 / (1 - p), delta = sums of dy y over a head's features:
 //     dv = (keep P)^T dy    dS = P (keep (dy v^T) - delta)    dq = scale dS k    dk = scale dS^T q
 //   outputs: dq, dk, dv like q, k, v; 0 for a key that no query sees.
@@ -33,7 +33,7 @@ namespace keel {
 
 // Inputs and outputs have these places. The backward has the inputs of the forward and three more.
 struct AttentionInput {
-  enum Place : int { kQ, kK, kV, kKeyMask, kTick, kFirstRow, kY, kLse, kDy };
+  enum Place : int { kQ, kK, kV, kKeyMask, kStep, kFirstRow, kY, kLse, kDy };
 };
 struct AttentionOutput {
   enum Place : int { kY, kLse };
@@ -89,7 +89,7 @@ namespace ops {
 struct AttentionOperands {
   Value q, k, v;
   Value key_mask = {};
-  Value tick = {}, first_row = {};  // not read for p = 0
+  Value step = {}, first_row = {};  // not read for p = 0
 };
 // Returns y; lse is another output. The stream of dropout is the hash of the node's name.
 Value attention(Graph& g, const AttentionOperands& operands, AttentionAttrs attrs);

@@ -25,7 +25,7 @@ Types infer_centred(const InferContext& c) {
 Types infer_uncentred(const InferContext& c) {
   using In = UncentredSumsInput;
   const ColumnSizes sizes = expect_columns(c, In::kMask);
-  c.expect_shape(In::kRpsi, "rpsi", {sizes.channels});
+  c.expect_shape(In::kRstd, "rstd", {sizes.channels});
   const std::int64_t rows = uncentred_sum_rows(c.attrs.as<UncentredSumsAttrs>().all_rows);
   return {expect_sums(c, sizes, In::kDy, rows)};
 }
@@ -38,7 +38,7 @@ const OpInfo kCentredGradientSums{.name = "centred_gradient_sums",
                                   .attrs = CentredSumsAttrs{},
                                   .infer = infer_centred};
 const OpInfo kUncentredGradientSums{.name = "uncentred_gradient_sums",
-                                    .inputs = {"x", "rpsi", "dy", {"mask", DType::kU8}},
+                                    .inputs = {"x", "rstd", "dy", {"mask", DType::kU8}},
                                     .outputs = DType::kF64,
                                     .attrs = UncentredSumsAttrs{},
                                     .infer = infer_uncentred};
@@ -50,7 +50,7 @@ Value centred_gradient_sums(Graph& g, const CentredColumns& of, const CentredSum
 }
 Value uncentred_gradient_sums(Graph& g, const UncentredColumns& of,
                               const UncentredSumsAttrs& attrs) {
-  return g.add(kUncentredGradientSums, {of.x, of.rpsi, of.dy, of.mask}, attrs);
+  return g.add(kUncentredGradientSums, {of.x, of.rstd, of.dy, of.mask}, attrs);
 }
 
 }  // namespace ops

@@ -7,12 +7,12 @@
 //     those of batch_norm and batch_renorm. With `padding` (6, channels), the last row being the
 //     sum of dy over the rows left out, for a batch_norm that counts them. The sum of xhat is 0 but
 //     for the rounding of the mean, which a backward may put right by it.
-//   uncentred_gradient_sums (x, rpsi, dy, mask) -> (4, channels), the rows of UncentredSumRow:
-//     K,  B,  sum of dy,  sum of dy * xhat,  with xhat = x * rpsi. They are those of pn_v, mabn and
+//   uncentred_gradient_sums (x, rstd, dy, mask) -> (4, channels), the rows of UncentredSumRow:
+//     K,  B,  sum of dy,  sum of dy * xhat,  with xhat = x * rstd. They are those of pn_v, mabn and
 //     power_norm. With `all_rows` (5, channels), the last row being the last sum over all B
 //     elements, for the pad_stats of power_norm.
 // They have no backward. merge_sums adds up those of several shards.
-// errors: as the norms have them for x and mask; mean, rstd or rpsi not (channels); dy not like x.
+// errors: as the norms have them for x and mask; mean, rstd or rstd not (channels); dy not like x.
 #pragma once
 
 #include "src/graph/graph.h"
@@ -36,7 +36,7 @@ struct CentredSumsInput {
   enum Place : int { kX, kMean, kRstd, kDy, kMask };
 };
 struct UncentredSumsInput {
-  enum Place : int { kX, kRpsi, kDy, kMask };
+  enum Place : int { kX, kRstd, kDy, kMask };
 };
 
 struct CentredSumsAttrs {
@@ -61,7 +61,7 @@ struct CentredColumns {
   Value x, mean, rstd, dy, mask = {};
 };
 struct UncentredColumns {
-  Value x, rpsi, dy, mask = {};
+  Value x, rstd, dy, mask = {};
 };
 Value centred_gradient_sums(Graph& g, const CentredColumns& of, const CentredSumsAttrs& attrs = {});
 Value uncentred_gradient_sums(Graph& g, const UncentredColumns& of,

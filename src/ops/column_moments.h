@@ -1,6 +1,6 @@
-// Ops that compute the batch statistics of column norms (batch_norm and its kin). A norm that is
-// given them does not sum x again, and its results have the same bits. So statistics can be merged
-// over the shards of a batch (moments -> merge -> norm), or kept while y is recomputed.
+// Ops that compute the batch statistics of column norms (batch_norm and its variants). A norm that
+// is given them does not sum x again, and its results have the same bits. So statistics can be
+// merged over the shards of a batch (moments -> merge -> norm), or kept while y is recomputed.
 //   x (rows, channels) tokens, or (n, channels, h, w) images; B elements a channel, B being rows or
 //     n * h * w
 //   mask u8 (rows) or absent, tokens only: rows with 0 are left out. K of the B elements of a
@@ -15,7 +15,7 @@
 //   merge_moments (parts f64 (shards, 4, channels)) -> (4, channels), the moments of all shards
 //     together, in their order: with n elements so far, a shard of k more with the sum of squares
 //     s, and d = its mean - the mean so far: mean += d k / (n + k), and the sum of squares
-//     += s + d^2 n k / (n + k) (Chan, Golub, LeVeque 1983). A shard with K = 0 adds to B alone.
+//     += s + d^2 n k / (n + k) (Chan, Golub, LeVeque 1983). A shard with K = 0 adds only to B.
 //   merge_sums (parts f64 (shards, kinds, channels)) -> (kinds, channels), the sums over the shards
 //     in their order. It merges squares, and the sums of src/ops/column_gradient_sums.h.
 // None of these ops has a backward: the backward of the norm also differentiates through the

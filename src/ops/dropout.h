@@ -1,11 +1,11 @@
 // Dropout (Srivastava et al. 2014, inverted form):  y = keep ? x / (1 - p) : 0.
 //
 //   x (rows, ...) floating, axis 0 being the rows of the batch; a scalar is one row
-//   tick, first_row () i32, see RandomKey   y like x
-// Element e of row r is kept when Philox(seed, stream, tick).row_uniform(first_row + r, e) >= p.
+//   step, first_row () i32, see RandomKey   y like x
+// Element e of row r is kept when Philox(seed, stream, step).row_uniform(first_row + r, e) >= p.
 // The mask is therefore the same on every backend, for every thread count and for every split of
 // the update's rows. The backward draws the mask again instead of saving it.
-// backward (Exact for the drawn mask): dx = keep ? dy / (1 - p) : 0.
+// backward (Exact for the sampled mask): dx = keep ? dy / (1 - p) : 0.
 // errors: p outside [0, 1); rows of 2^34 elements or more.      in place: y over x, dx over dy.
 #pragma once
 
@@ -24,11 +24,11 @@ struct DropoutAttrs {
 
 // The inputs of both ops have these places; the backward has dy for x.
 struct DropoutInput {
-  enum Place : int { kX, kTick, kFirstRow };
+  enum Place : int { kX, kStep, kFirstRow };
 };
 
 extern const OpInfo kDropout;
-extern const OpInfo kDropoutBackward;  // (dy, tick, first_row) -> dx
+extern const OpInfo kDropoutBackward;  // (dy, step, first_row) -> dx
 
 namespace ops {
 

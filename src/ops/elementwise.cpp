@@ -134,7 +134,7 @@ void backward_unary(BackwardContext& c) {
         ops::elementwise(c.graph, kBackward, {c.grad(), kFromResult ? c.output(0) : c.input(0)}));
 }
 
-// What the operands of a code are called.
+// The names of a code's operands.
 struct Operands {
   int count;
   const char* names[3];

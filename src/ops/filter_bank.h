@@ -54,11 +54,11 @@ struct FilterBankOutput {
 
 // One axis of the image, and the positions of the filters on it.
 struct FilterAxis {
-  std::int64_t size;  // pixels
-  double first;       // the place of the first pixel
-  double per_hat;     // dg / dg~: g = per_hat (g~ + 1)
-  double per_stride;  // delta = per_stride exp(log delta~)
-  double least;       // added to the sum in Z
+  std::int64_t size;     // pixels
+  double first;          // the place of the first pixel
+  double per_component;  // dg / dg~: g = per_component (g~ + 1)
+  double per_stride;     // delta = per_stride exp(log delta~)
+  double least;          // added to the sum in Z
 };
 FilterAxis filter_axis(const FilterBankAttrs& attrs, bool is_x);
 // i - N / 2 - 1/2 for filter i = 0, 1, ..., which is filter i + 1 in the formulas above.

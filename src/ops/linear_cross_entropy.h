@@ -20,7 +20,7 @@
 // linear_cross_entropy_step is both at once, for a training that knows dsum before the loss: from
 // (x, table, bias, clusters, cluster_bias, labels, dsum) the three outputs and then the gradients,
 // by the same formulas, with lse as it is saved. A kernel can then keep the logits of some rows
-// until it has their gradient. The pass join_losses makes it; it has no gradient of its own.
+// until it has their gradient. The pass fuse_loss_backward makes it; it has no gradient of its own.
 // x, T and the clusters may be bf16; everything else is float32 then, but for P, which is rounded
 // to bf16 as a factor of dx and dT, not in db.
 // errors: ranks, types and sizes that do not fit; cut-offs that do not ascend within (0, V);

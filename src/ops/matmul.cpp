@@ -23,12 +23,12 @@ void expect_matrices(const InferContext& c, const MatmulAttrs& attrs) {
   c.expect(inner_a == inner_b, "inner size of b", fmt::format("{}", inner_a), b.text());
 }
 
-void expect_panels(const InferContext& c, const MatmulAttrs& attrs) {
+void expect_packed(const InferContext& c, const MatmulAttrs& attrs) {
   const Shape& b = c.shape(In::kB);
-  const std::int64_t k = c.shape(In::kA)[attrs.transpose_a ? -2 : -1], n = attrs.panel_columns;
+  const std::int64_t k = c.shape(In::kA)[attrs.transpose_a ? -2 : -1], n = attrs.packed_columns;
   c.expect(!attrs.transpose_b, "b", "panels that are not transposed", "transpose_b=true");
-  const bool holds =
-      b.rank() == 3 && b[2] > 0 && b[1] > 0 && b[1] >= k && b == PanelForm{b[2], b[1]}.shape(k, n);
+  const bool holds = b.rank() == 3 && b[2] > 0 && b[1] > 0 && b[1] >= k &&
+                     b == PackedLayout{b[2], b[1]}.shape(k, n);
   c.expect(holds, "b", fmt::format("panels of a matrix ({}, {})", k, n), b.text());
 }
 
@@ -38,7 +38,7 @@ std::vector<TensorType> infer(const InferContext& c) {
   c.expect_floating(In::kA, "a");
   c.expect_dtype(In::kB, "type of b", c.dtype(In::kA));
   c.expect(a.rank() >= 2, "a", "rank >= 2", a.text());
-  attrs.panel_columns > 0 ? expect_panels(c, attrs) : expect_matrices(c, attrs);
+  attrs.packed_columns > 0 ? expect_packed(c, attrs) : expect_matrices(c, attrs);
   const MatmulSizes sizes = matmul_sizes(a, b, attrs);
   const DType result = product_type(c.dtype(In::kA));
   if (c.has(In::kBias)) {
@@ -91,7 +91,7 @@ void backward(BackwardContext& c) {
   const auto& attrs = c.attrs().as<MatmulAttrs>();
   check(attrs.activation == Activation::kNone, ErrorKind::kUsage,
         "[matmul] gradients are built before activations are fused");
-  check(attrs.panel_columns == 0, ErrorKind::kUsage,
+  check(attrs.packed_columns == 0, ErrorKind::kUsage,
         "[matmul] gradients are built before b is stored in panels");
   if (c.needs(In::kA) || c.needs(In::kB)) {
     const Value dy = as_factor(c.graph, c.grad(), c.input(In::kA));
@@ -108,13 +108,13 @@ MatmulSizes matmul_sizes(const Shape& a, const Shape& b, const MatmulAttrs& attr
   sizes.batch = a.elements(0, a.rank() - 2);
   sizes.m = a[attrs.transpose_a ? -1 : -2];
   sizes.k = a[attrs.transpose_a ? -2 : -1];
-  const bool in_panels = attrs.panel_columns > 0;
-  sizes.n = in_panels ? attrs.panel_columns : b[attrs.transpose_b ? -2 : -1];
-  sizes.shared_b = in_panels || b.rank() == 2;
+  const bool is_packed = attrs.packed_columns > 0;
+  sizes.n = is_packed ? attrs.packed_columns : b[attrs.transpose_b ? -2 : -1];
+  sizes.shared_b = is_packed || b.rank() == 2;
   return sizes;
 }
 
-Shape PanelForm::shape(std::int64_t k, std::int64_t n) const {
+Shape PackedLayout::shape(std::int64_t k, std::int64_t n) const {
   const auto parts = [](std::int64_t size, std::int64_t part) { return (size + part - 1) / part; };
   return {parts(n, width), parts(k, row_multiple) * row_multiple, width};
 }

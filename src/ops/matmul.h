@@ -10,7 +10,7 @@
 //                    only, after gradients are built.
 // Alternatively b is stored in panels of w columns, (ceil(n / w), k', w) with k' >= k: element
 // (i, j) of the matrix (k, n) lies at (j / w, i, j % w), and zeros fill the rest. Only the pass
-// to_panels makes such nodes, after gradients are built.
+// pack_weights makes such nodes, after gradients are built.
 // errors: rank < 2; mixed or integer types; inner sizes or batch axes that differ; bias not (n);
 //         panels that do not hold the matrix, or are transposed.
 #pragma once
@@ -28,12 +28,12 @@ struct MatmulInput {
 struct MatmulAttrs {
   bool transpose_a = false, transpose_b = false;
   Activation activation = Activation::kNone;
-  std::int64_t panel_columns = 0;  // n, if b is stored in panels; else 0
+  std::int64_t packed_columns = 0;  // n, if b is stored in panels; else 0
   static constexpr auto fields() {
     return std::tuple{field("transpose_a", &MatmulAttrs::transpose_a),
                       field("transpose_b", &MatmulAttrs::transpose_b),
                       field("activation", &MatmulAttrs::activation),
-                      field("panel_columns", &MatmulAttrs::panel_columns)};
+                      field("packed_columns", &MatmulAttrs::packed_columns)};
   }
 };
 
@@ -46,10 +46,10 @@ MatmulSizes matmul_sizes(const Shape& a, const Shape& b, const MatmulAttrs& attr
 
 // How a shared b is cut into panels: `width` columns each (0: b stays a matrix), and as many rows
 // as b has, rounded up to a multiple of `row_multiple`.
-struct PanelForm {
+struct PackedLayout {
   std::int64_t width = 0, row_multiple = 1;
   Shape shape(std::int64_t k, std::int64_t n) const;  // of the panels of a matrix (k, n)
-  bool operator==(const PanelForm&) const = default;
+  bool operator==(const PackedLayout&) const = default;
 };
 
 extern const OpInfo kMatmul;

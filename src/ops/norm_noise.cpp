@@ -19,7 +19,7 @@ void expect_positions(const InferContext& c, const ColumnSizes& sizes, std::int6
 std::vector<TensorType> infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<NormNoiseAttrs>();
   const ColumnSizes sizes = expect_columns(c, In::kMask);
-  expect_random_key(c, In::kTick, In::kFirstRow);
+  expect_random_key(c, In::kStep, In::kFirstRow);
   expect_positions(c, sizes, attrs.positions);
   for (const auto& [name, width] : {std::pair{"n_mean", attrs.n_mean},
                                     {"n_std", attrs.n_std},
@@ -33,7 +33,7 @@ std::vector<TensorType> infer(const InferContext& c) {
 void backward(BackwardContext& c) {
   c.set(In::kX,
         c.graph.add(kNormNoiseBackward,
-                    {c.grad(), c.input(In::kTick), c.input(In::kFirstRow), c.input(In::kMask)},
+                    {c.grad(), c.input(In::kStep), c.input(In::kFirstRow), c.input(In::kMask)},
                     c.attrs()));
 }
 
@@ -41,7 +41,7 @@ void backward(BackwardContext& c) {
 
 const OpInfo kNormNoise{
     .name = "norm_noise",
-    .inputs = {"x", {"tick", DType::kI32}, {"first_row", DType::kI32}, {"mask", DType::kU8}},
+    .inputs = {"x", {"step", DType::kI32}, {"first_row", DType::kI32}, {"mask", DType::kU8}},
     .attrs = NormNoiseAttrs{},
     .infer = infer,
     .backward = backward,
@@ -49,7 +49,7 @@ const OpInfo kNormNoise{
     .in_place = {{In::kX, 0}}};
 const OpInfo kNormNoiseBackward{
     .name = "norm_noise_backward",
-    .inputs = {"dy", {"tick", DType::kI32}, {"first_row", DType::kI32}, {"mask", DType::kU8}},
+    .inputs = {"dy", {"step", DType::kI32}, {"first_row", DType::kI32}, {"mask", DType::kU8}},
     .attrs = NormNoiseAttrs{},
     .infer = infer,
     .in_place = {{In::kX, 0}}};
@@ -58,7 +58,7 @@ namespace ops {
 
 Value norm_noise(Graph& g, Value x, const NoiseOperands& operands, NormNoiseAttrs attrs) {
   attrs.stream = std::int64_t{stream_of(g.unique_name("norm_noise"))};
-  return g.add(kNormNoise, {x, operands.key.tick, operands.key.first_row, operands.mask}, attrs);
+  return g.add(kNormNoise, {x, operands.key.step, operands.key.first_row, operands.mask}, attrs);
 }
 
 }  // namespace ops

@@ -1,18 +1,18 @@
 // The noise of Santurkar et al. 2018 (algorithm 1) after a batch normalization. Every feature j of
 // every sample i is scaled and shifted at random, with means that differ from unit to unit,
 //     y = S_ij * x + M_ij,   S_ij ~ N(v_j, r_std^2),   M_ij ~ U(m_j - r_mean, m_j + r_mean)
-//     v_j ~ U(1, n_std),     m_j ~ U(-n_mean, n_mean),  all drawn anew every update.
+//     v_j ~ U(1, n_std),     m_j ~ U(-n_mean, n_mean),  all sampled again every update.
 //
 //   x (rows, channels) tokens, or (n, channels, h, w) images, one S and M for all h * w elements
-//   tick, first_row () i32, see RandomKey
+//   step, first_row () i32, see RandomKey
 //   mask u8 (rows) or absent, tokens only: rows with 0 pass as they are
 //   y like x
 // `positions` consecutive tokens are one row of the batch, so that sample i is position
 // t = i % positions of the batch's row first_row + i / positions. It takes four numbers of that row
-// of Philox(seed, stream, tick), from k = 4 (t * channels + j) on: M_ij by number k, S_ij by the
+// of Philox(seed, stream, step), from k = 4 (t * channels + j) on: M_ij by number k, S_ij by the
 // normal one of numbers k + 2 and k + 3. Numbers 4 j and 4 j + 1 of row 2^32 - 1, which no batch
 // has, give m_j and v_j. The backward draws them again.
-// backward (Exact for the drawn noise): dx = S * dy, or dy of rows left out.
+// backward (Exact for the sampled noise): dx = S * dy, or dy of rows left out.
 // errors: rank neither 2 nor 4; a width below 0; a mask for images; positions that do not divide
 // the tokens, or not 1 for images; 2^32 or more positions * channels.
 // in place: y over x, dx over dy.
@@ -37,7 +37,7 @@ struct NormNoiseAttrs {
 
 // The inputs of both ops have these places; the backward has dy for x.
 struct NormNoiseInput {
-  enum Place : int { kX, kTick, kFirstRow, kMask };
+  enum Place : int { kX, kStep, kFirstRow, kMask };
 };
 
 // Where the random numbers of channel 0 of sample i begin: the row of the update and the number.
@@ -63,7 +63,7 @@ constexpr UnitNoise unit_noise(const NormNoiseAttrs& attrs, const Philox& random
 }
 
 extern const OpInfo kNormNoise;
-extern const OpInfo kNormNoiseBackward;  // (dy, tick, first_row, mask or absent) -> dx
+extern const OpInfo kNormNoiseBackward;  // (dy, step, first_row, mask or absent) -> dx
 
 namespace ops {
 

@@ -69,7 +69,7 @@ Types infer_adagrad(const InferContext& c) {
 }
 
 Types infer_graves(const InferContext& c) {
-  using In = GravesInput;
+  using In = RmspropInput;
   const auto& attrs = c.attrs.as<GravesAttrs>();
   expect_common(c, attrs, In::kIds);
   expect_share(c, "keep", attrs.keep);
@@ -116,15 +116,15 @@ const OpInfo kAdagradStep{
     .infer = infer_adagrad,
     .in_place = {{UpdateInput::kP, UpdateOutput::kP}, {AdagradInput::kH, AdagradOutput::kH}},
     .keeps_on_guard = true};
-const OpInfo kGravesStep{.name = "graves_step",
-                         .inputs = {"p", "g", "lr", "scale", "n", "q", "d", {"ids", DType::kI32}},
-                         .attrs = GravesAttrs{},
-                         .infer = infer_graves,
-                         .in_place = {{UpdateInput::kP, UpdateOutput::kP},
-                                      {GravesInput::kN, GravesOutput::kN},
-                                      {GravesInput::kQ, GravesOutput::kQ},
-                                      {GravesInput::kD, GravesOutput::kD}},
-                         .keeps_on_guard = true};
+const OpInfo kRmspropStep{.name = "rmsprop_step",
+                          .inputs = {"p", "g", "lr", "scale", "n", "q", "d", {"ids", DType::kI32}},
+                          .attrs = GravesAttrs{},
+                          .infer = infer_graves,
+                          .in_place = {{UpdateInput::kP, UpdateOutput::kP},
+                                       {RmspropInput::kN, RmspropOutput::kN},
+                                       {RmspropInput::kQ, RmspropOutput::kQ},
+                                       {RmspropInput::kD, RmspropOutput::kD}},
+                          .keeps_on_guard = true};
 const OpInfo kSumSquares{.name = "sum_squares",
                          .inputs = {"x", {"ids", DType::kI32}},
                          .attrs = SumSquaresAttrs{},
@@ -153,8 +153,8 @@ Value adagrad_step(Graph& g, const AdagradOperands& in, const AdagradAttrs& attr
   return update(g, kAdagradStep, {in.p, in.g, in.lr, in.scale, in.h}, in.ids, attrs);
 }
 
-Value graves_step(Graph& g, const GravesOperands& in, const GravesAttrs& attrs) {
-  return update(g, kGravesStep, {in.p, in.g, in.lr, in.scale, in.n, in.q, in.d}, in.ids, attrs);
+Value rmsprop_step(Graph& g, const GravesOperands& in, const GravesAttrs& attrs) {
+  return update(g, kRmspropStep, {in.p, in.g, in.lr, in.scale, in.n, in.q, in.d}, in.ids, attrs);
 }
 
 Value sum_squares(Graph& g, Value x) { return g.add(kSumSquares, {x}); }

@@ -15,10 +15,10 @@
 //                 comes first (Loshchilov & Hutter 2019).
 //   adagrad_step  h.  g' += wd p;  h <- h + g'^2;  p <- p - r g' / sqrt(h + eps)
 //                 (Duchi et al. 2011, as Chen & Manning 2014 have it).
-//   graves_step   n, q, d.  g' += wd p;  n <- keep n + (1-keep) g'^2;  q <- keep q + (1-keep) g';
+//   rmsprop_step   n, q, d.  g' += wd p;  n <- keep n + (1-keep) g'^2;  q <- keep q + (1-keep) g';
 //                 d <- momentum d - r g' / sqrt(max(n - q^2, 0) + eps);  p <- p + d
-//                 (RMSProp of Graves 2013, eq. 38 to 41; n - q^2, a variance, is below 0 by
-//                 rounding alone).
+//                 (RMSProp of Graves 2013, eq. 38 to 41; n - q^2, a variance, is below 0 only by
+//                 rounding).
 // If scale is not finite, p and the states stay unchanged: a diverged step destroys nothing.
 //
 // Rows: if ids (n) i32 is given, p is a table (V, width) and g are rows of its gradient (n, width),
@@ -133,10 +133,10 @@ struct AdagradInput : UpdateInput {
 struct AdagradOutput : UpdateOutput {
   enum Place : int { kH = kOwn };
 };
-struct GravesInput : UpdateInput {
+struct RmspropInput : UpdateInput {
   enum Place : int { kN = kOwn, kQ, kD, kIds };
 };
-struct GravesOutput : UpdateOutput {
+struct RmspropOutput : UpdateOutput {
   enum Place : int { kN = kOwn, kQ, kD };
 };
 
@@ -144,7 +144,7 @@ struct SumSquaresInput {
   enum Place : int { kX, kIds };
 };
 
-extern const OpInfo kSgdStep, kAdamStep, kAdagradStep, kGravesStep, kSumSquares;
+extern const OpInfo kSgdStep, kAdamStep, kAdagradStep, kRmspropStep, kSumSquares;
 
 namespace ops {
 
@@ -167,7 +167,7 @@ Value adagrad_step(Graph& g, const AdagradOperands& in, const AdagradAttrs& attr
 struct GravesOperands {
   Value p, g, lr, scale, n, q, d, ids = {};
 };
-Value graves_step(Graph& g, const GravesOperands& in, const GravesAttrs& attrs);
+Value rmsprop_step(Graph& g, const GravesOperands& in, const GravesAttrs& attrs);
 
 Value sum_squares(Graph& g, Value x);
 // The sum of squares of a table's gradient that is given as rows.

@@ -5,7 +5,8 @@
 
 namespace keel {
 
-// Of the result and of the bias: products of bf16 factors are added up in float32, and stay so.
+// The type of the result and of the bias: products of bf16 factors are added up in float32, and
+// stay so.
 constexpr DType product_type(DType factors) {
   return factors == DType::kBF16 ? DType::kF32 : factors;
 }

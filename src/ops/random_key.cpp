@@ -2,13 +2,13 @@
 
 namespace keel {
 
-DrawnRows drawn_rows(const Shape& x) {
+SampledRows sampled_rows(const Shape& x) {
   if (x.rank() == 0) return {1, 1};
   return {x[0], x.elements(1, x.rank())};
 }
 
-void expect_random_key(const InferContext& c, int tick, int first_row) {
-  for (const auto& [port, name] : {std::pair{tick, "tick"}, {first_row, "first_row"}}) {
+void expect_random_key(const InferContext& c, int step, int first_row) {
+  for (const auto& [port, name] : {std::pair{step, "step"}, {first_row, "first_row"}}) {
     c.expect_dtype(port, name, DType::kI32);
     c.expect_shape(port, name, {});
   }

@@ -1,7 +1,7 @@
 // Standard normal numbers:  element e of row r of y is
-//     Philox(seed, stream, tick).row_normal(first_row + r, e), by Box-Muller.
+//     Philox(seed, stream, step).row_normal(first_row + r, e), by Box-Muller.
 //
-//   tick, first_row () i32, see RandomKey
+//   step, first_row () i32, see RandomKey
 //   y (rows, ...) f32 or f64 of the shape and type asked for, axis 0 being the rows of the batch; a
 //   scalar is one row
 // Backends of f32 kernels compute each number within 30 * 2^-24 of the double one: a radius below
@@ -27,7 +27,7 @@ struct RandomNormalAttrs {
 
 // Inputs have these places.
 struct RandomNormalInput {
-  enum Place : int { kTick, kFirstRow };
+  enum Place : int { kStep, kFirstRow };
 };
 
 extern const OpInfo kRandomNormal;

@@ -13,7 +13,7 @@
 //     j > i + m, or j < m - filled, or the distance i + m - j is `window` or more, if window > 0.
 // A key that a query does not see has probability 0 and must be finite.
 //   outputs: y (b, tq, d); lse (b, heads, tq), the log of the sum of exp(s) over the keys that a
-//     query sees, for the backward alone.
+//     query sees, only for the backward.
 //   scale: 0 stands for 1 / sqrt(w).
 // backward (Exact), from (qk, qp, k, v, p, filled, y, lse, dy), with P = exp(s - lse) and delta the
 // sums of dy y over a head's features:
@@ -22,8 +22,8 @@
 //     dk_j = scale sum_i dS_ij qk_i   dp_r = scale sum dS_ij qp_i over the batch and (i, j) of r
 // qk, qp, k, v and p may be bf16; everything else is float32 then. Products round their other
 // factors to bf16: exp(s) up to a power of 2, P, dS and dy.
-//   outputs: dqk, dqp, dk, dv, dp. The bits of dp depend on the batch, those of the others on the
-//     own row alone.
+//   outputs: dqk, dqp, dk, dv, dp. The bits of dp depend on the batch, those of the others only on
+//     the own row.
 // errors: ranks, types, and sizes that do not fit; fewer keys than queries; more distances than
 // keys; heads wider than 256; a negative window; a gradient that comes in by lse.      in place:
 // none.

@@ -18,7 +18,7 @@ Types infer_top_k(const InferContext& c) {
 }
 
 Types infer_put(const InferContext& c) {
-  using In = PutInput;
+  using In = ScatterInput;
   const Shape& memory = c.shape(In::kMemory);
   c.expect_floating(In::kMemory, "memory");
   c.expect(memory.rank() == 3, "memory", "(rows, length, width)", memory.text());
@@ -32,10 +32,10 @@ Types infer_put(const InferContext& c) {
 }  // namespace
 
 const OpInfo kTopK{.name = "top_k", .inputs = {"x"}, .attrs = TopKAttrs{}, .infer = infer_top_k};
-const OpInfo kPut{.name = "put",
-                  .inputs = {"memory", "x", {"t", DType::kI32}},
-                  .infer = infer_put,
-                  .in_place = {{PutInput::kMemory, 0}}};
+const OpInfo kScatter{.name = "scatter",
+                      .inputs = {"memory", "x", {"t", DType::kI32}},
+                      .infer = infer_put,
+                      .in_place = {{ScatterInput::kMemory, 0}}};
 
 namespace ops {
 
@@ -44,7 +44,7 @@ Ranked top_k(Graph& g, Value x, std::int64_t k) {
   return {values, values.at(TopKOutput::kIndices)};
 }
 
-Value put(Graph& g, Value memory, Value x, Value t) { return g.add(kPut, {memory, x, t}); }
+Value scatter(Graph& g, Value memory, Value x, Value t) { return g.add(kScatter, {memory, x, t}); }
 
 Value take_rows(Graph& g, Value x, Value rows) {
   const Shape from = g.shape(x);

@@ -6,7 +6,7 @@
 //   x (rows, width) floating, 1 <= k <= width
 //   outputs: values (rows, k) like x;  indices (rows, k) i32
 //
-// put: writes the result of a step into the memory of the results of earlier steps.
+// scatter: writes the result of a step into the memory of the results of earlier steps.
 //   y[r, t] = x[r, 0] and y[r, i] = memory[r, i] for i != t
 //   memory (rows, length, width)   x (rows, 1, width) of the same type   t () i32   y like memory
 //   A t outside of [0, length) makes element 0 NaN, so that the run stops with the node's name.
@@ -18,7 +18,7 @@
 namespace keel {
 
 // Inputs and outputs have these places.
-struct PutInput {
+struct ScatterInput {
   enum Place : int { kMemory, kX, kT };
 };
 struct TopKOutput {
@@ -38,13 +38,13 @@ constexpr bool stands_before(T a, std::int64_t i, T b, std::int64_t j) {
   return a > b || (a == b && i < j);
 }
 
-// The sizes of put.
+// The sizes of scatter.
 struct MemorySizes {
   std::int64_t rows, length, width;
 };
 inline MemorySizes memory_sizes(const Shape& memory) { return {memory[0], memory[1], memory[2]}; }
 
-extern const OpInfo kTopK, kPut;
+extern const OpInfo kTopK, kScatter;
 
 namespace ops {
 
@@ -53,7 +53,7 @@ struct Ranked {
 };
 Ranked top_k(Graph& g, Value x, std::int64_t k);
 
-Value put(Graph& g, Value memory, Value x, Value t);
+Value scatter(Graph& g, Value memory, Value x, Value t);
 
 // y[i] = x[rows[i]] for x (n, ...) and rows (m) i32: selects the rows that a search continues with.
 // A number outside [0, n) gives a row of NaN.

@@ -6,9 +6,9 @@
 namespace keel {
 namespace {
 
-std::int64_t meetings_of(const Graph& g) {
+std::int64_t collectives_of(const Graph& g) {
   return std::ranges::count_if(
-      g.outputs(), [](const NamedValue& output) { return output.name.starts_with(kMeeting); });
+      g.outputs(), [](const NamedValue& output) { return output.name.starts_with(kCollective); });
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ Value given_for(const Graph& graph, Value all) {
 PerNode<int> parts_of(const Graph& graph) {
   PerNode<int> part(graph, 0);
   for (const NamedValue& output : graph.outputs()) {
-    if (output.name.starts_with(kMeeting)) ++part[output.value.node];
+    if (output.name.starts_with(kCollective)) ++part[output.value.node];
   }
   int given = 0;
   for (int i = 0; i < graph.size(); ++i) given += std::exchange(part[i], given);
@@ -33,7 +33,7 @@ PerNode<int> parts_of(const Graph& graph) {
 namespace ops {
 
 Value all_shards(Graph& g, Value part, std::int64_t shards) {
-  const std::string name = fmt::format("{}{}", kMeeting, meetings_of(g));
+  const std::string name = fmt::format("{}{}", kCollective, collectives_of(g));
   std::vector<std::int64_t> sizes{shards};
   for (const std::int64_t size : g.shape(part).sizes()) sizes.push_back(size);
   g.mark_output(name, part);

@@ -1,7 +1,7 @@
 // Where the shards of a batch meet. Every shard is an instance of one graph, and the instances run
-// in step: at a meeting each gives a value, and takes the values of all. In the graph these are an
-// output and an input of one name, so no op and no kernel knows of it; whoever runs the instances
-// (Program::run_part) copies the one to the other.
+// in step: at a collective each gives a value, and takes the values of all. In the graph these are
+// an output and an input of one name, so no op and no kernel knows of it; the caller that runs the
+// instances (Program::run_part) copies the one to the other.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace keel {
 
-// Outputs and inputs of this prefix belong to meetings, numbered in the order of the graph.
-inline constexpr std::string_view kMeeting = "meeting/";
+// Outputs and inputs of this prefix belong to collectives, numbered in the order of the graph.
+inline constexpr std::string_view kCollective = "collective/";
 
 // The value that a shard gives where it takes `all`; absent where `all` is no such input.
 Value given_for(const Graph& graph, Value all);
 
-// The part of a run that each node belongs to: the number of meetings that are given before it.
+// The part of a run that each node belongs to: the number of collectives that are given before it.
 PerNode<int> parts_of(const Graph& graph);
 
 namespace ops {

@@ -33,7 +33,7 @@ bool is_spatial(const OpInfo* op) {
   return op == &kConv2d || op == &kMaxPool2d || op == &kAvgPool2d;
 }
 
-// What stands at one place an axis, in the order of channels last.
+// Values for each axis, in the order of channels last.
 Axes turned_axes(const Axes& planar) {
   Axes last;
   for (const std::int64_t axis : kToLast) last.push_back(planar[std::size_t(axis)]);

@@ -15,18 +15,18 @@ struct Pass {
 
 std::vector<Pass> passes_of(const PassOptions& options) {
   std::vector<Pass> passes{
-      {"fold_constants", fold_constants}, {"merge_products", merge_products}, {"fuse", fuse}};
+      {"fold_constants", fold_constants}, {"merge_matmuls", merge_matmuls}, {"fuse", fuse}};
   if (options.loss_steps) {
-    passes.push_back(
-        {"join_losses", [&](const Graph& g) { return join_losses(g, options.loss_steps); }});
+    passes.push_back({"fuse_loss_backward",
+                      [&](const Graph& g) { return fuse_loss_backward(g, options.loss_steps); }});
   }
   if (options.panels) {
-    passes.push_back({"to_panels", [&](const Graph& g) { return to_panels(g, options.panels); }});
+    passes.push_back(
+        {"pack_weights", [&](const Graph& g) { return pack_weights(g, options.panels); }});
   }
   if (options.channels_last) passes.push_back({"to_channels_last", to_channels_last});
   if (options.narrow) {
-    passes.push_back(
-        {"absorb_casts", [&](const Graph& g) { return absorb_casts(g, options.narrow); }});
+    passes.push_back({"fuse_casts", [&](const Graph& g) { return fuse_casts(g, options.narrow); }});
   }
   return passes;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/ops/shard_parts.h"
-#include "src/passes/narrow_products.h"
+#include "src/passes/bf16_products.h"
 #include "src/passes/pipeline.h"
 #include "src/passes/rewrite.h"
 
@@ -54,8 +54,8 @@ class Recomputing {
   }
 
  private:
-  // What a part leaves to a later one before the loss. If that is a view, what it looks at lies in
-  // the same memory.
+  // Finds the values that a part leaves to a later one before the loss. If that is a view, its base
+  // lies in the same memory.
   void find_left() {
     for (int i = source_.size() - 1; i >= 0; --i) {
       const Node& node = source_.node(i);
@@ -91,7 +91,7 @@ class Recomputing {
 
   Value first(Value v) const { return v.valid() ? map_[v.node].at(v.port) : Value{}; }
 
-  // What stands for a value where a node of this part reads it.
+  // The value that a node of this part reads in place of `v`.
   Value read(Value v, int part) {
     if (!v.valid() || part <= turn_ || !is_inner(v)) return first(v);
     std::vector<Value> open{v};

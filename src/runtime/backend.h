@@ -60,7 +60,7 @@ struct Binding {
 };
 
 // A kernel with everything it needs bound in; calling it must not allocate, throw or lock. It reads
-// and writes no tensor but those of its Binding: backends order kernels by these alone.
+// and writes no tensor but those of its Binding: backends order kernels only by these.
 using Kernel = std::function<void()>;
 
 // The result of preparing a node, before memory is planned.
@@ -113,7 +113,7 @@ class Backend {
   virtual bool prefers_channels_last() const { return false; }
   // The panels in which a product reads its second factor fastest (src/passes/pipeline.h).
   // Width 0 stands for no panels.
-  virtual PanelForm preferred_panels(const NodeContext&) const { return {}; }
+  virtual PackedLayout preferred_packing(const NodeContext&) const { return {}; }
   // Whether a linear_cross_entropy is faster together with its backward (src/passes/pipeline.h).
   virtual bool prefers_loss_step(const NodeContext&) const { return false; }
   // Whether the kernel of a node can round output 0 to bf16 by itself (Graph::narrow_result).

@@ -16,11 +16,11 @@ class KeptFinder {
   KeptFinder(const Graph& graph, const MemoryPlan& plan,
              const std::function<std::int64_t(DType)>& element_bytes)
       : graph_(graph), plan_(plan), element_bytes_(element_bytes), part_(parts_of(graph)) {
-    const auto meetings = std::ranges::count_if(graph.outputs(), [](const NamedValue& output) {
-      return output.name.starts_with(kMeeting);
+    const auto collectives = std::ranges::count_if(graph.outputs(), [](const NamedValue& output) {
+      return output.name.starts_with(kCollective);
     });
-    parts_ = int(meetings) + 1;
-    meetings_.resize(std::size_t(parts_));
+    parts_ = int(collectives) + 1;
+    collectives_.resize(std::size_t(parts_));
   }
 
   KeptValues run() {
@@ -39,7 +39,7 @@ class KeptFinder {
   void read(Value v, int part) {
     if (graph_.node(v).kind == NodeKind::kInput) {
       if (const Value given = given_for(graph_, v); given.valid()) {
-        meetings_[std::size_t(part)].insert(part_[given.node]);
+        collectives_[std::size_t(part)].insert(part_[given.node]);
         return;
       }
     }
@@ -78,7 +78,7 @@ class KeptFinder {
       kept.saved[std::size_t(part_of(v))].push_back(copy);
       for (const int part : parts) kept.restored[std::size_t(part)].push_back(copy);
     }
-    for (const auto& read : meetings_) kept.meetings.emplace_back(read.begin(), read.end());
+    for (const auto& read : collectives_) kept.collectives.emplace_back(read.begin(), read.end());
     return kept;
   }
 
@@ -88,7 +88,7 @@ class KeptFinder {
   PerNode<int> part_;
   int parts_ = 1;
   std::map<Value, std::set<int>> readers_;  // the later parts that read a value
-  std::vector<std::set<std::int64_t>> meetings_;
+  std::vector<std::set<std::int64_t>> collectives_;
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 namespace keel {
 namespace {
 
-// Those of `declared` that the backend stores as one of `stored`.
+// The types of `declared` that the backend stores as one of `stored`.
 DTypes taken(const Backend& backend, DTypes declared, DTypes stored) {
   DTypes result;
   for (const DType dtype : kAllDTypes) {
@@ -57,12 +57,12 @@ std::string type_refusal(const Backend& backend, const NodeContext& context,
     return fmt::format("[{}] {}: the kernel of {} takes {}, got {}", op.name, input_name(op, i),
                        backend.name(), expected.text(), name_of(dtype));
   }
-  const bool is_narrowed = context.node.is_narrowed;
-  if (is_narrowed && !types.narrows) {
+  const bool is_bf16 = context.node.is_bf16;
+  if (is_bf16 && !types.narrows) {
     return fmt::format("[{}] output 0: the kernel of {} does not round it to bf16", op.name,
                        backend.name());
   }
-  for (int j = is_narrowed ? 1 : 0; j < int(context.node.outputs.size()); ++j) {
+  for (int j = is_bf16 ? 1 : 0; j < int(context.node.outputs.size()); ++j) {
     const DType dtype = context.output(j).dtype;
     const DTypes expected =
         op.outputs.is_one() ? op.outputs : taken(backend, op.outputs, types.outputs);

@@ -10,7 +10,7 @@ namespace keel {
 using TypesByOp = std::map<std::string_view, KernelTypes>;
 
 // Norms: x, and dy with it, in float32 or bf16, and all else in float32. y and dx are rounded where
-// the graph asks for it. A norm that is not here takes float32 alone.
+// the graph asks for it. A norm that is not here takes only float32.
 TypesByOp norm_types();
 
 // Products, attentions and the loss over many words: their factors in float32 or bf16, their

@@ -16,7 +16,7 @@ bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || is_
 
 Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each) {
   const auto panels = [&](const Graph& g, const Node& product) {
-    return backend.preferred_panels({g, product});
+    return backend.preferred_packing({g, product});
   };
   const auto loss_steps = [&](const Graph& g, const Node& loss) {
     return backend.prefers_loss_step({g, loss});
@@ -57,8 +57,8 @@ Program::Program(Backend& backend, Variables& variables, const Graph& graph,
   plan_ = plan_memory(graph_, {stored_bytes, workspaces, !options.guard.empty()});
   place(variables, options);
   bind(prepared, options);
-  find_meetings();
-  if (!meetings_.empty()) kept_ = find_kept_values(graph_, plan_, stored_bytes);
+  find_collectives();
+  if (!collectives_.empty()) kept_ = find_kept_values(graph_, plan_, stored_bytes);
 }
 
 void Program::prepare(std::vector<Prepared>& prepared, std::vector<std::int64_t>& workspaces) {
@@ -294,7 +294,8 @@ std::optional<NonFinite> Program::find_non_finite() {
     backend_.run({&kernels_[k], 1});
     if (auto found = inspect_outputs(index)) {
       found->inputs = inputs_text(node, inputs);
-      found->part = std::ranges::count_if(meetings_, [&](const Meeting& m) { return m.end <= k; });
+      found->part =
+          std::ranges::count_if(collectives_, [&](const Collective& m) { return m.end <= k; });
       return found;
     }
   }

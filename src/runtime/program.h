@@ -71,15 +71,17 @@ class Program {
   bool takes(const std::string& name) const { return inputs_.contains(name); }
   void run();
   // Where instances of the graph meet (src/ops/shard_parts.h) they run in parts: read() the output
-  // meeting(i) after part i of all instances, and feed() the input of that name before part i + 1.
-  std::int64_t meetings() const { return std::ssize(meetings_); }
-  const std::string& meeting(std::int64_t i) const { return meetings_[std::size_t(i)].name; }
+  // collective(i) after part i of all instances, and feed() the input of that name before part i +
+  // 1.
+  std::int64_t collectives() const { return std::ssize(collectives_); }
+  const std::string& collective(std::int64_t i) const { return collectives_[std::size_t(i)].name; }
   void run_part(std::int64_t i);
   // Instances may take turns in one arena. Each has a block of kept_bytes() to itself; before its
-  // part i it calls enter_part, feeds the meetings of meetings_read(i), and after it leave_part.
+  // part i it calls enter_part, feeds the collectives of collectives_read(i), and after it
+  // leave_part.
   std::int64_t kept_bytes() const { return kept_.bytes; }
-  std::span<const std::int64_t> meetings_read(std::int64_t i) const {
-    return kept_.meetings[std::size_t(i)];
+  std::span<const std::int64_t> collectives_read(std::int64_t i) const {
+    return kept_.collectives[std::size_t(i)];
   }
   void enter_part(std::int64_t i, const Memory& kept);
   void leave_part(std::int64_t i, Memory& kept);
@@ -98,7 +100,7 @@ class Program {
   std::vector<NodeTime> profile(int repeats);
   // Runs the graph once more, node by node, and reports the first leaf or node with a non-finite
   // value. Variables and carries do not change: nodes that would overwrite one are skipped. What
-  // all instances gave in a meeting counts as a result of theirs, and not as a leaf.
+  // all instances gave in a collective counts as a result of theirs, and not as a leaf.
   std::optional<NonFinite> find_non_finite();
 
   const Graph& graph() const { return graph_; }
@@ -119,7 +121,7 @@ class Program {
   void place(Variables& variables, const CompileOptions& options);
   void place_leaf(Variables& variables, Carries& carries, int index);
   void enter_carries();
-  void find_meetings();
+  void find_collectives();
   int first_reader(const std::string& input) const;
   void bind(const std::vector<Prepared>& prepared, const CompileOptions& options);
   Place place_of(Value v) const;
@@ -142,12 +144,12 @@ class Program {
   std::unordered_map<int, Memory*> leaves_;  // by node; owned by Variables and Carries
   std::vector<Kernel> kernels_;
   Kernel step_;  // all kernels as one
-  struct Meeting {
+  struct Collective {
     std::string name;
     std::size_t end = 0;  // of the kernels before it
   };
-  std::vector<Meeting> meetings_;
-  std::vector<Kernel> parts_;  // the kernels between meetings
+  std::vector<Collective> collectives_;
+  std::vector<Kernel> parts_;  // the kernels between collectives
   KeptValues kept_;
   std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy
   std::int64_t kernel_bytes_ = 0;  // bytes that the kernels hold

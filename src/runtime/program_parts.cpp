@@ -25,25 +25,25 @@ int Program::first_reader(const std::string& input) const {
   return graph_.size();
 }
 
-void Program::find_meetings() {
+void Program::find_collectives() {
   for (const NamedValue& output : graph_.outputs()) {
-    if (!output.name.starts_with(kMeeting)) continue;
+    if (!output.name.starts_with(kCollective)) continue;
     check(first_reader(output.name) > output.value.node, ErrorKind::kInternal,
           "{} is read before it is given", output.name);
     // Copies of updates, which have no node, come last.
     const auto end = std::ranges::find_if(
         kernel_nodes_, [&](int node) { return node < 0 || node > output.value.node; });
-    meetings_.push_back({output.name, std::size_t(end - kernel_nodes_.begin())});
+    collectives_.push_back({output.name, std::size_t(end - kernel_nodes_.begin())});
   }
-  std::ranges::sort(meetings_, {}, &Meeting::end);
+  std::ranges::sort(collectives_, {}, &Collective::end);
 }
 
 void Program::run_part(std::int64_t i) {
   if (i == 0) enter_carries();
   if (parts_.empty()) {
     std::size_t begin = 0;
-    for (std::size_t m = 0; m <= meetings_.size(); ++m) {
-      const std::size_t end = m < meetings_.size() ? meetings_[m].end : kernels_.size();
+    for (std::size_t m = 0; m <= collectives_.size(); ++m) {
+      const std::size_t end = m < collectives_.size() ? collectives_[m].end : kernels_.size();
       parts_.push_back(backend_.record(std::span(kernels_).subspan(begin, end - begin)));
       begin = end;
     }
@@ -72,7 +72,7 @@ void Program::leave_part(std::int64_t i, Memory& kept) {
 std::int64_t Program::part_of(const std::string& name) const {
   const int node = output(name).node;
   return std::ranges::count_if(graph_.outputs(), [&](const NamedValue& output) {
-    return output.name.starts_with(kMeeting) && output.value.node < node;
+    return output.name.starts_with(kCollective) && output.value.node < node;
   });
 }
 

@@ -1,8 +1,9 @@
-// The one order in which what the shards of an update give is added up, whoever computes them.
+// The one order in which the values of an update's shards are added up, no matter which rank
+// computes them.
 //
-// Of n > 1 terms in a row, the first m = 2^k are added up, the largest power of two below n, then
-// the n - m others, both in this same way, and then the two sums. So the order depends on n alone.
-// A rank owns some shards in a row; it adds up those subtrees that are wholly its own, and only
+// To add up n > 1 terms in a row, the first m = 2^k are added up, the largest power of two below n,
+// then the n - m others, both in this same way, and then the two sums. So the order depends only on
+// n. A rank owns some shards in a row; it adds up those subtrees that are wholly its own, and only
 // their sums travel.
 #pragma once
 

@@ -25,7 +25,7 @@ void Variables::declare(const Graph& graph) {
     }
     const TensorType stored{backend_.storage(type.dtype), type.shape};
     variables_[node.name] = {node.kind, type, backend_.allocate(stored.bytes()), node.bounds,
-                             node.is_derived};
+                             node.is_cached};
     Tensor value(type);
     if (node.initializer) node.initializer(value, Philox(seed_, stream_of(node.name)));
     store(variables_[node.name], value);

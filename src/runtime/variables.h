@@ -14,7 +14,7 @@ struct Variable {
   TensorType type;                       // as declared; stored in the backend's storage type
   std::unique_ptr<Memory> memory;
   std::optional<Bounds> bounds = {};
-  bool is_derived = false;  // computed from parameters; never saved or loaded
+  bool is_cached = false;  // computed from parameters; never saved or loaded
 };
 
 class Variables {

@@ -24,7 +24,7 @@ struct Lookups {
   ParameterGradient gradient_of(Value loss, const RowChoice& choice = {}) {
     return differentiate_by_rows(g, loss, {&table, 1}, choice).of[0];
   }
-  // Of the sums of these values.
+  // The gradient of the sum of these values' squares.
   ParameterGradient gradient_of(std::initializer_list<Value> values, const RowChoice& choice = {}) {
     Value loss;
     for (Value y : values) {

@@ -97,7 +97,7 @@ TEST_CASE("backend attention: ticks and rows at their ends") {
   AttentionStep step =
       AttentionCase{.b = 3, .queries = 4, .keys = 6, .heads = 2, .width = 4, .p = 0.5}.step();
   for (const std::int32_t number : {0, -1, std::numeric_limits<std::int32_t>::max()}) {
-    step.tick = step.first_row = number;
+    step.step = step.first_row = number;
     check_step(step);
   }
 }

@@ -24,9 +24,9 @@ std::string refusal() {
   return make_backend(default_backend(), {1})->prepare({g, g.node(g.size() - 1)}).refusal;
 }
 
-bool runs_narrow_products() { return refusal().empty(); }
+bool runs_bf16_products() { return refusal().empty(); }
 // onednn does so on every processor.
-bool casts_to_bf16() { return default_backend() != "cuda" || runs_narrow_products(); }
+bool casts_to_bf16() { return default_backend() != "cuda" || runs_bf16_products(); }
 
 TEST_CASE("backend bf16: a processor without the instructions is refused by name") {
   const std::string text = refusal();
@@ -103,7 +103,7 @@ std::map<std::string, double> bounds_of(const Product& p, std::int64_t rows) {
 
 TEST_CASE("backend bf16: products of every form, with gradients") {
   const EachBf16 each;
-  if (!runs_narrow_products()) return;
+  if (!runs_bf16_products()) return;
   const std::int64_t sizes[][3] = {{33, 17, 20},   {1, 1, 1},     {3, 2000, 5}, {128, 784, 48},
                                    {300, 64, 257}, {65, 129, 63}, {8, 400, 512}};
   for (const auto& [m, k, n] : sizes) {
@@ -146,7 +146,7 @@ OpCase case_of(const Convolution& of, bool optimize) {
 
 TEST_CASE("backend bf16: convolutions, with gradients, in both orders of images") {
   const EachBf16 each;
-  if (!runs_narrow_products()) return;
+  if (!runs_bf16_products()) return;
   for (const Convolution& of : kConvolutions) {
     for (const bool optimize : {false, true}) {
       CAPTURE(of.x.text());
@@ -181,7 +181,7 @@ void check_threads(const OpCase& c) {
 
 TEST_CASE("backend bf16: the number of threads changes no bit") {
   const EachBf16 each;
-  if (!runs_narrow_products()) return;
+  if (!runs_bf16_products()) return;
   const std::int64_t sizes[][3] = {{128, 784, 100}, {4, 800, 500},  {3, 2000, 5},
                                    {1, 5000, 1},    {1, 300, 400},  {257, 65, 129},
                                    {64, 1024, 768}, {512, 512, 512}};

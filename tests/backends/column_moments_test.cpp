@@ -137,7 +137,7 @@ struct Shards {
   }
 };
 
-// What `op` gives for a batch, in float64 as it is.
+// The result of `op` for a batch, in float64 as it is.
 Tensor statistics_of(Backend& backend, const ColumnBatch& batch, bool centred) {
   Graph g;
   const Value x = g.input("x", batch.x.type());
@@ -252,7 +252,7 @@ struct ShardRun {
   bool centred;
   Tensor statistics;
 
-  // The gradient sums of the shard alone, or with `sums` all outputs.
+  // Only the gradient sums of the shard, or with `sums` all outputs.
   Results run(Backend& backend, const Tensor* sums) const {
     Graph g;
     Feeds feeds;
@@ -288,13 +288,13 @@ struct ShardRun {
   }
   static void add_uncentred(Graph& g, const ColumnOperands& o, const Given& of, Value sums) {
     const Value y = ops::pn_v(g, o.x, o.affine, {o.first, o.mask, of.statistics});
-    const Value rpsi = y.at(PnVOutput::kRpsi);
+    const Value rstd = y.at(PnVOutput::kRstd);
     g.mark_output("y", y);
     g.mark_output("running", y.at(PnVOutput::kNextPsi2));
     if (!sums.valid()) {
-      return g.mark_output("sums", ops::uncentred_gradient_sums(g, {o.x, rpsi, of.dy, o.mask}));
+      return g.mark_output("sums", ops::uncentred_gradient_sums(g, {o.x, rstd, of.dy, o.mask}));
     }
-    const Value d = g.add(kPnVBackward, {o.x, o.affine.gain, rpsi, of.dy, o.mask, sums},
+    const Value d = g.add(kPnVBackward, {o.x, o.affine.gain, rstd, of.dy, o.mask, sums},
                           PnVBackwardAttrs{{}, true});
     g.mark_output("dx", d);
     g.mark_output("dgain", d.at(PnVGradient::kDgain));

@@ -10,13 +10,13 @@ namespace {
 
 struct Key {
   std::int64_t seed;
-  std::int32_t tick, first_row = 0;
+  std::int32_t step, first_row = 0;
 };
 
 OpCase case_of(const Shape& shape, double p, const Key& key) {
   OpCase c;
   c.inputs.push_back(random_f32(shape, 1));
-  for (std::int32_t i : {key.tick, key.first_row}) {
+  for (std::int32_t i : {key.step, key.first_row}) {
     c.inputs.push_back(Tensor::of<std::int32_t>({}, {i}));
   }
   c.build = [=](Graph& g, const std::vector<Value>& v) {
@@ -66,21 +66,21 @@ TEST_CASE("backend dropout: seeds, updates, rows and probabilities at their ends
   const std::int64_t seeds[] = {0, 1, -1, std::int64_t{1} << 40,
                                 std::numeric_limits<std::int64_t>::min()};
   for (const std::int64_t seed : seeds) {
-    for (const std::int32_t tick : {0, 1, std::numeric_limits<std::int32_t>::max(), -1}) {
+    for (const std::int32_t step : {0, 1, std::numeric_limits<std::int32_t>::max(), -1}) {
       for (const double p : {1e-9, 0.3, 0x1p-24, 0.75, 1 - 0x1p-24, 0.9999999999}) {
-        check_dropout(case_of({3, 341}, p, {seed, tick, std::numeric_limits<std::int32_t>::max()}));
+        check_dropout(case_of({3, 341}, p, {seed, step, std::numeric_limits<std::int32_t>::max()}));
       }
     }
   }
 }
 
 TEST_CASE("backend dropout: an element whose number is p itself is kept") {
-  const std::int64_t seed = 11, stream = 22, tick = 33;
-  const Philox random{std::uint64_t(seed), std::uint32_t(stream), std::uint32_t(tick)};
+  const std::int64_t seed = 11, stream = 22, step = 33;
+  const Philox random{std::uint64_t(seed), std::uint32_t(stream), std::uint32_t(step)};
   for (const std::uint64_t e : {0, 5, 77, 998}) {
     for (const double above : {0.0, 0x1p-30}) {
       const double p = random.row_uniform(0, e) + above;
-      OpCase c = case_of({1, 1000}, p, {seed, std::int32_t(tick)});
+      OpCase c = case_of({1, 1000}, p, {seed, std::int32_t(step)});
       c.build = [&](Graph& g, const std::vector<Value>& v) {
         return std::vector{g.add(kDropout, {v[0], v[1], v[2]}, DropoutAttrs{p, seed, stream})};
       };

@@ -1,8 +1,8 @@
 // The filters of DRAW's attention against the judge, within what rounding may add.
 #include "src/ops/filter_bank.h"
 
+#include "frontend/compare/case_builder.h"
 #include "frontend/compare/comparison.h"
-#include "frontend/compare/draft.h"
 #include "src/ops/elementwise.h"
 #include "tests/backends/kernel_checks.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 // `wanted`: the filters that have a gradient, those along x, along y, or both.
 std::unique_ptr<compare::GraphSubject> bank_subject(const FilterBankAttrs& attrs, int wanted) {
-  compare::Draft d;
+  compare::CaseBuilder d;
   const Value p = ops::scale(d.graph, d.normal({5, 5}), 0.5);
   const auto bank = ops::filter_bank(d.graph, p, attrs);
   if (wanted == 2) {
@@ -19,7 +19,7 @@ std::unique_ptr<compare::GraphSubject> bank_subject(const FilterBankAttrs& attrs
   } else {
     d.differentiate({wanted == 0 ? bank.fx : bank.fy});
   }
-  return d.finish({"filter_bank", "drawn"}, {.unfused = true});
+  return d.finish({"filter_bank", "sampled"}, {.unfused = true});
 }
 
 TEST_CASE("backend filter_bank: every size of image, number of filters and share of the gradient") {

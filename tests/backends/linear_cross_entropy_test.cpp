@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "frontend/compare/case_builder.h"
 #include "frontend/compare/comparison.h"
-#include "frontend/compare/draft.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "tests/backends/kernel_checks.h"
@@ -42,13 +42,13 @@ void check_linear(const LinearSizes& s) {
   const std::string sizes = fmt::format("{} {} {} ", s.rows, s.width, s.words);
   CAPTURE(sizes);
   CAPTURE(Attrs(s.attrs).text());
-  compare::Draft d;
+  compare::CaseBuilder d;
   const Value labels = d.below({s.rows}, s.words);
   const ops::LinearLoss loss =
       linear_loss_of(d.graph, s, labels, [&](const Shape& shape) { return d.normal(shape); });
   d.differentiate({loss.sum});
   d.mark({loss.nll, loss.sum.at(LinearLossOutput::kLse)});
-  const auto subject = d.finish({"linear_cross_entropy", "drawn"}, {.unfused = true});
+  const auto subject = d.finish({"linear_cross_entropy", "sampled"}, {.unfused = true});
   CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
 }
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "frontend/compare/case_builder.h"
 #include "frontend/compare/comparison.h"
-#include "frontend/compare/draft.h"
 #include "src/ops/layout.h"
 #include "tests/backends/kernel_checks.h"
 
@@ -34,13 +34,13 @@ TEST_CASE("backend mixture_density: every number of components") {
   const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
   for (const std::int64_t components : {1, 2, 20, 31, 32, 33, 70}) {
     CAPTURE(components);
-    compare::Draft d;
+    compare::CaseBuilder d;
     const Value y = d.normal({15, 1 + 6 * components}), points = d.normal({15, 3});
     const Value mask = ops::reshape(d.graph, d.mask({5, 3}), {15});
     const auto mixture = ops::mixture_density(d.graph, y, points, mask);
     d.differentiate({mixture.nll});
     d.mark({mixture.held});
-    const auto subject = d.finish({"mixture_density", "drawn"}, {.unfused = true});
+    const auto subject = d.finish({"mixture_density", "sampled"}, {.unfused = true});
     CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
   }
 }

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "frontend/compare/case_builder.h"
 #include "frontend/compare/comparison.h"
-#include "frontend/compare/draft.h"
 #include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
@@ -24,13 +24,13 @@ void check_multilinear(const MultilinearShape& s) {
   const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
   const std::string sizes = fmt::format("{} {} {} {} {}", s.b, s.n, s.rank, s.features, s.causal);
   CAPTURE(sizes);
-  compare::Draft d;
+  compare::CaseBuilder d;
   std::vector<Value> in;
   for (const Shape& shape : s.shapes()) in.push_back(d.normal(shape));
   const Value y = ops::multilinear_attention(d.graph, {in[0], in[1], in[2], in[3], in[4], in[5]},
                                              {.causal = s.causal});
   d.differentiate({y});
-  const auto subject = d.finish({"multilinear_attention", "drawn"}, {.unfused = true});
+  const auto subject = d.finish({"multilinear_attention", "sampled"}, {.unfused = true});
   CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
 }
 

@@ -1,7 +1,7 @@
 // Attention and relative attention of bf16 factors against the judge, which rounds as kernels do.
+#include "frontend/compare/case_builder.h"
 #include "frontend/compare/comparison.h"
-#include "frontend/compare/draft.h"
-#include "frontend/compare/op_drafts.h"
+#include "frontend/compare/op_cases.h"
 #include "src/ops/attention.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/relative_attention.h"
@@ -25,7 +25,7 @@ std::vector<Value> attend(Graph& g, const AttentionSizes& s, const RandomKey& ke
     return ops::cast(g, make({s.batch, length, s.heads * s.width}), DType::kBF16);
   };
   ops::AttentionOperands of{.q = factor(s.queries), .k = factor(s.keys), .v = factor(s.keys)};
-  if (s.p > 0) of.tick = key.tick, of.first_row = key.first_row;
+  if (s.p > 0) of.step = key.step, of.first_row = key.first_row;
   return {
       ops::attention(g, of, {.heads = s.heads, .scale = s.scale, .causal = s.causal, .p = s.p})};
 }
@@ -54,9 +54,9 @@ bool runs_narrow_attention() {
   return make_backend(default_backend(), {1})->prepare({g, g.node(g.size() - 1)}).refusal.empty();
 }
 
-void check_agrees(compare::Draft& d) {
+void check_agrees(compare::CaseBuilder& d) {
   const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
-  const auto subject = d.finish({"attention", "drawn"}, {.unfused = true});
+  const auto subject = d.finish({"attention", "sampled"}, {.unfused = true});
   CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
 }
 
@@ -64,7 +64,7 @@ void check_narrow(const AttentionSizes& s) {
   CAPTURE(s.queries);
   CAPTURE(s.keys);
   CAPTURE(s.width);
-  compare::Draft d;
+  compare::CaseBuilder d;
   d.differentiate(
       attend(d.graph, s, compare::key_of(d), [&](const Shape& shape) { return d.normal(shape); }));
   check_agrees(d);
@@ -74,7 +74,7 @@ void check_narrow(const RelativeSize& s) {
   CAPTURE(s.queries);
   CAPTURE(s.keys);
   CAPTURE(s.width);
-  compare::Draft d;
+  compare::CaseBuilder d;
   const Value filled = s.fills ? d.below({s.batch}, s.keys - s.queries + 1) : Value{};
   d.differentiate(attend(d.graph, s, filled, [&](const Shape& shape) { return d.normal(shape); }));
   check_agrees(d);

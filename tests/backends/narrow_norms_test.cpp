@@ -39,7 +39,7 @@ struct NarrowNorm {
 
 using Operands = ColumnOperands;
 
-// Of the rows of a matrix; gain and bias (width).
+// Norms of the rows of a matrix; gain and bias (width).
 const std::vector<NarrowNorm>& row_norms() {
   static const std::vector<NarrowNorm> norms{
       {"layer_norm", [](Graph& g, const Operands& o) { return ops::layer_norm(g, o.x, o.affine); }},
@@ -69,7 +69,7 @@ const std::vector<NarrowNorm>& row_norms() {
   return norms;
 }
 
-// Of matrices whose columns are a multiple of four.
+// Norms of matrices whose columns are a multiple of four.
 const std::vector<NarrowNorm>& grouped_norms() {
   static const std::vector<NarrowNorm> norms{
       {"group_scaling in groups",
@@ -100,7 +100,7 @@ const std::vector<NarrowNorm>& grouped_norms() {
   return norms;
 }
 
-// Of columns, beside those of column_norms().
+// Norms of columns besides those of column_norms().
 const std::vector<NarrowNorm>& evaluated_norms() {
   static const std::vector<NarrowNorm> norms{
       {"batch_norm",

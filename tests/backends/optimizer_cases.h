@@ -1,4 +1,4 @@
-// What the tests of optimizer updates share: the inputs of a case, and how far off its gradient is.
+// Helpers of the tests of optimizer updates: the inputs of a case, and how far off its gradient is.
 #pragma once
 
 #include "tests/backends/kernel_checks.h"

@@ -106,7 +106,8 @@ TEST_CASE("backend optimizer: sgd at every size") {
   });
 }
 
-// A GPU has threads for 2^21 elements of an update, so that its threads have several quads here.
+// A GPU has threads for 2^21 elements of an update, so that its threads have several groups of four
+// here.
 TEST_CASE("backend optimizer: more elements than threads") {
   check_sgd((std::int64_t{1} << 21) + 5, {.momentum = 0.9});
 }

@@ -1,5 +1,5 @@
-// What the ops that draw random numbers promise of rows: the same numbers however an update is
-// split into batches and however far its rows are padded.
+// Ops that draw random numbers give rows the same numbers however an update is split into batches
+// and however far its rows are padded.
 #include <cstring>
 
 #include "src/ops/dropout.h"
@@ -15,8 +15,8 @@ using Draw = std::function<std::vector<Value>(Graph& g, Value x, const RandomKey
 
 std::vector<Value> drop(Graph& g, Value x, const RandomKey& key) {
   const DropoutAttrs attrs{0.3, 5, 6};
-  return {g.add(kDropout, {x, key.tick, key.first_row}, attrs),
-          g.add(kDropoutBackward, {x, key.tick, key.first_row}, attrs)};
+  return {g.add(kDropout, {x, key.step, key.first_row}, attrs),
+          g.add(kDropoutBackward, {x, key.step, key.first_row}, attrs)};
 }
 
 std::vector<Value> add_normal(Graph& g, Value x, const RandomKey& key) {
@@ -27,8 +27,8 @@ std::vector<Value> add_normal(Graph& g, Value x, const RandomKey& key) {
 Draw make_noise(std::int64_t positions = 1) {
   return [=](Graph& g, Value x, const RandomKey& key) -> std::vector<Value> {
     const NormNoiseAttrs attrs{.seed = 5, .stream = 6, .positions = positions};
-    return {g.add(kNormNoise, {x, key.tick, key.first_row, {}}, attrs),
-            g.add(kNormNoiseBackward, {x, key.tick, key.first_row, {}}, attrs)};
+    return {g.add(kNormNoise, {x, key.step, key.first_row, {}}, attrs),
+            g.add(kNormNoiseBackward, {x, key.step, key.first_row, {}}, attrs)};
   };
 }
 
@@ -58,7 +58,8 @@ void check_same_bytes(const Tensor& got, const Tensor& expected) {
   CHECK(std::memcmp(got.data(), expected.data(), std::size_t(got.bytes())) == 0);
 }
 
-// Of 64 rows of the batch, each `tokens` rows of x: four times 16 of them, and some in between.
+// Splits 64 rows of the batch, each `tokens` rows of x, into four times 16, and tries some in
+// between.
 void check_split(const Draw& draw, const Shape& shape, std::int64_t tokens = 1) {
   CAPTURE(shape.text());
   REQUIRE(shape[0] == 64 * tokens);
@@ -90,7 +91,7 @@ TEST_CASE("backend random rows: four batches of 16 rows draw what one of 64 does
   });
 }
 
-// Of rows of 5 positions that stand alone, or are followed by 4 of padding: the real ones.
+// Rows of 5 real positions get the same numbers without padding and with 4 positions of it.
 void check_padding(const Draw& alone, const Draw& padded, const Shape& features) {
   constexpr std::int64_t kRows = 6, kReal = 5, kPadded = 9;
   const std::int64_t width = features.elements();

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/compare/case_builder.h"
 #include "frontend/compare/comparison.h"
-#include "frontend/compare/draft.h"
 #include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
@@ -77,7 +77,7 @@ TEST_CASE("backend recurrent: where one output alone has a gradient the other on
   const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
   for (const bool reads_state : {false, true}) {
     CAPTURE(reads_state);
-    compare::Draft d;
+    compare::CaseBuilder d;
     const Value u = d.normal({6, 4 * 17}), w = d.normal({6, 4 * 17}), before = d.normal({6, 17});
     const ops::LstmCell all = ops::lstm_cell(d.graph, u, w, before),
                         some = ops::lstm_cell(d.graph, u, w, before, d.mask({6}));

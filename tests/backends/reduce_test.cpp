@@ -70,7 +70,7 @@ TEST_CASE("backend reduce: sums and means are rounded once" * doctest::test_suit
         return std::vector{ops::sum(g, v[0], row.axes), ops::mean(g, v[0], row.axes, true)};
       });
       const Results got = run_tested(c), expected = run_reference(c);
-      // What adding n numbers of size about 1 in double may be off, in whatever order.
+      // The error that adding n numbers of size about 1 in double may have, in whatever order.
       const double slack = 0x1p-52 * 4 * double(row.shape.elements());
       check_rounded(got, expected, "y0", 1, slack);
       check_rounded(got, expected, "y1", 1, slack);

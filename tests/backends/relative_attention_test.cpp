@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "frontend/compare/case_builder.h"
 #include "frontend/compare/comparison.h"
-#include "frontend/compare/draft.h"
 #include "src/ops/elementwise.h"
 #include "tests/backends/kernel_checks.h"
 
@@ -23,7 +23,7 @@ void check_relative(std::initializer_list<RelativeCase> cases) {
   const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
   for_each_target([&] {
     for (const RelativeCase& of : cases) {
-      compare::Draft d;
+      compare::CaseBuilder d;
       const std::int64_t features = of.heads * of.width;
       const Shape k{of.batch, of.keys, features};
       const auto normal = [&](const Shape& shape) {
@@ -35,7 +35,7 @@ void check_relative(std::initializer_list<RelativeCase> cases) {
       if (of.fills) in.filled = d.below({of.batch}, of.keys - of.queries + 1);
       d.differentiate(
           {ops::relative_attention(d.graph, in, {.heads = of.heads, .window = of.window})});
-      const auto subject = d.finish({"relative_attention", "drawn"}, {.unfused = true});
+      const auto subject = d.finish({"relative_attention", "sampled"}, {.unfused = true});
       const std::string sizes = fmt::format("{} {} {} {} {} {}", of.batch, of.queries, of.keys,
                                             of.distances, of.heads, of.width);
       CAPTURE(sizes);

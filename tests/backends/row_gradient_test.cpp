@@ -13,13 +13,13 @@
 namespace keel::test {
 namespace {
 
-// How ids are drawn: from the whole table and a little beyond it on both sides, all the same, or
+// How ids are sampled: from the whole table and a little beyond it on both sides, all the same, or
 // each once.
-enum class DrawnIds { kAny, kSame, kOnce };
+enum class SampledIds { kAny, kSame, kOnce };
 
 struct TableCase {
   std::int64_t vocabulary, width, n, padding_id = -1;
-  DrawnIds drawn = DrawnIds::kAny;
+  SampledIds sampled = SampledIds::kAny;
 };
 
 Tensor ids_of(const TableCase& t) {
@@ -28,9 +28,9 @@ Tensor ids_of(const TableCase& t) {
   for (std::int64_t i = 0; i < t.n; ++i) {
     const auto any = std::int64_t{random.below(std::uint64_t(i), std::uint32_t(t.vocabulary + 4))};
     ids.as<std::int32_t>()[std::size_t(i)] =
-        std::int32_t(t.drawn == DrawnIds::kAny    ? any - 2
-                     : t.drawn == DrawnIds::kSame ? t.vocabulary / 2
-                                                  : (i * 7919 + 3) % t.vocabulary);
+        std::int32_t(t.sampled == SampledIds::kAny    ? any - 2
+                     : t.sampled == SampledIds::kSame ? t.vocabulary / 2
+                                                      : (i * 7919 + 3) % t.vocabulary);
   }
   return ids;
 }
@@ -43,11 +43,11 @@ const TableCase kTables[] = {{1, 1, 1},
                              {300, 1, 1025, 9},
                              {4099, 19, 700, 0},
                              {3000, 7, 5000, 5},
-                             {2500, 16, 33, -1, DrawnIds::kSame},
-                             {70, 257, 3000, 1, DrawnIds::kSame},
-                             {50, 12, 40, 35, DrawnIds::kSame},
-                             {2500, 12, 33, -1, DrawnIds::kSame},
-                             {7001, 4, 7001, 2, DrawnIds::kOnce},
+                             {2500, 16, 33, -1, SampledIds::kSame},
+                             {70, 257, 3000, 1, SampledIds::kSame},
+                             {50, 12, 40, 35, SampledIds::kSame},
+                             {2500, 12, 33, -1, SampledIds::kSame},
+                             {7001, 4, 7001, 2, SampledIds::kOnce},
                              {11, 4999, 6, 0},
                              {33000, 3, 64, 0}};
 
@@ -181,7 +181,7 @@ Update adagrad(const AdagradAttrs& attrs) {
 }
 Update graves(const GravesAttrs& attrs) {
   return [=](Graph& g, const std::vector<Value>& v, const ParameterGradient& d) {
-    return ops::graves_step(g, {v[2], d, v[6], v[8], v[5], v[3], v[4], d.ids}, attrs);
+    return ops::rmsprop_step(g, {v[2], d, v[6], v[8], v[5], v[3], v[4], d.ids}, attrs);
   };
 }
 

@@ -27,7 +27,7 @@ OpCase put_case(const Shape& memory, std::int32_t t) {
   c.inputs.push_back(Tensor::of<std::int32_t>({}, {t}));
   c.gradients = false;
   c.build = [](Graph& g, const std::vector<Value>& v) {
-    return std::vector{ops::put(g, v[0], v[1], v[2])};
+    return std::vector{ops::scatter(g, v[0], v[1], v[2])};
   };
   return c;
 }
@@ -64,7 +64,7 @@ TEST_CASE("backend search: top_k of equal elements, infinities and NaN") {
   for (const std::int64_t k : {1, 4, 150, 300}) check_exact(top_k_case(x.clone(), k));
 }
 
-TEST_CASE("backend search: put at every place, and at none") {
+TEST_CASE("backend search: scatter at every place, and at none") {
   for (const std::int32_t t : {-1, 0, 3, 6, 7}) {
     check_exact(put_case({5, 7, 3}, t));
     check_exact(put_case({64, 7, 129}, t));
@@ -72,13 +72,13 @@ TEST_CASE("backend search: put at every place, and at none") {
   check_exact(put_case({0, 7, 3}, 0));
 }
 
-TEST_CASE("backend search: what steps put into a state stays there, and is put in place") {
+TEST_CASE("backend search: what steps put into a state stays there, and is written in place") {
   const auto backend = make_backend(default_backend(), {2});
   Variables variables(*backend, 1);
   Graph g;
   const Value memory = g.state("memory", {DType::kF32, {3, 4, 5}}, nullptr);
   const Value x = g.input("x", {DType::kF32, {3, 1, 5}}), t = g.input("t", {DType::kI32, {}});
-  g.mark_update(memory, ops::put(g, memory, x, t));
+  g.mark_update(memory, ops::scatter(g, memory, x, t));
   Program program(*backend, variables, g);
   CHECK(program.kernels() == 1);
   for (const std::int32_t step : {2, 0, 2}) {

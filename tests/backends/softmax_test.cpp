@@ -40,7 +40,7 @@ struct Bounds {
       for (std::size_t k = 0; k < row.size(); ++k) distance[i + k] = max - row[k];
     }
   }
-  // Of p_i, relative: the exponential, the sum, its inverse and the product.
+  // The relative error of p_i: the exponential, the sum, its inverse and the product.
   double of_p(std::int64_t i) const { return distance[std::size_t(i)] + 3.4 + of_sum + 2; }
 
   std::vector<double> distance;

@@ -32,11 +32,11 @@ TEST_CASE("bench norms: every norm, forward and backward" * doctest::test_suite(
     if (facts.name == "none") continue;
     CAPTURE(facts.name);
     NormBench b = bench_norm(*backend, facts.any_width(), {6, 16}, 3);
-    // Instance norm is of images alone.
+    // Instance norm takes only images.
     if (facts.name == "instancenorm") b = bench_norm(*backend, facts.name, {2, 3, 4, 4}, 3);
     CHECK(b.refusal == "");
     check_pass(b.forward, 2 * 96 * element);
-    // With the deviation held constant dx depends on dy alone, but for a factor a row.
+    // With the deviation held constant dx depends only on dy, but for a factor a row.
     const bool needs_x = facts.name != "detachnorm" && facts.name != "detachvariance";
     check_pass(b.backward, (needs_x ? 3 : 2) * 96 * element);
     const bool has_peer = facts.name == "layernorm" || facts.name == "batchnorm";

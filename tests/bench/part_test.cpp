@@ -1,4 +1,4 @@
-// A part of a graph alone: which nodes it has, and that they compute what they do in the whole.
+// A part of a graph by itself: which nodes it has, and that they compute what they do in the whole.
 #include "bench/part.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What `keel bench ranks` counts, and what its model makes of it.
+// The counts of `keel bench ranks`, and its model of them.
 #include <doctest/doctest.h>
 
 #include "backends/backends.h"

@@ -42,7 +42,7 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
   }
   for (const std::string& norm : norms) {
     for (const Shape& shape : {Shape{64, 128}, Shape{8, 16, 20, 24}}) {
-      if (norm.find("heads=4") != norm.npos && shape.rank() == 4) continue;  // of tokens alone
+      if (norm.find("heads=4") != norm.npos && shape.rank() == 4) continue;  // only of tokens
       CAPTURE(norm);
       CAPTURE(shape.text());
       const NormBench b = bench_norm(*backend, norm, shape, 3, {peer.get()});
@@ -50,7 +50,7 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
       CHECK(b.torch.has_value() == (b.refusal == ""));
     }
   }
-  // What the script does not know is found out.
+  // A norm that the script does not know is detected.
   const NormBench b = bench_norm(*backend, "layernorm{unbiased=1}", {64, 128}, 3, {peer.get()});
   CHECK(b.torch_refusal.starts_with("computes something else: y: "));
 }

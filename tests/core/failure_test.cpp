@@ -1,4 +1,4 @@
-// What exceptions of every kind are to the user: a kind, which is the exit code, and a text.
+// Exceptions of every kind, as the user sees them: a kind, which is the exit code, and a text.
 #include "src/core/failure.h"
 
 #include <doctest/doctest.h>

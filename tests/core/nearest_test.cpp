@@ -20,7 +20,7 @@ TEST_CASE("nearest: the smallest edit distance, the first on ties") {
   // Equal lengths do not help: one insertion and one deletion are nearer than three substitutions.
   const std::vector<std::string> shifted{"axyz", "bcda"};
   CHECK(nearest("abcd", shifted) == "bcda");
-  // What a name has too much, or too little, counts.
+  // Characters that a name has too many, or too few, count.
   const std::vector<std::string> shorter{"batch", "batchnorm"}, longer{"normalization", "norms"};
   CHECK(nearest("batchnorm2d", shorter) == "batchnorm");
   CHECK(nearest("norm", longer) == "norms");

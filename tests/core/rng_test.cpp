@@ -48,7 +48,7 @@ TEST_CASE("philox: number e of row r is word e % 4 of block (r << 32) | (e / 4)"
       CHECK(random.row_uniform(row, e) == (words[e % 4] >> 8) * 0x1p-24);
     }
   }
-  // Of rows below 2^30, whose numbers can be counted as elements.
+  // The numbers of rows below 2^30 can be counted as elements.
   CHECK(random.row_normal(5, 3) == random.normal((5ull << 33) + 3));
 }
 

@@ -61,7 +61,7 @@ class Place:
 
 
 def refusals(place):
-    """What is wrong with those cases in which it must end before the first step."""
+    """The faults of the cases in which it must end before the first step."""
     def expect(code, words, *arguments, **options):
         got, said, report = place.run(*arguments, **options)
         if got != code or words not in said or report:
@@ -85,7 +85,7 @@ def refusals(place):
 
 
 def reports(place):
-    """What is wrong with reports."""
+    """The faults of reports."""
     def expect(code, *words, fault="no", arguments=()):
         got, said, report = place.run(*arguments, fault=fault)
         missing = [word for word in words if word not in report]

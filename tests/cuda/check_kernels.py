@@ -35,7 +35,7 @@ def run(*command, **options):
 
 
 def text_faults(texts):
-    """What nvcc and ptxas complained of, and for what they did not compile."""
+    """The complaints of nvcc and ptxas, and the GPUs for which they did not compile."""
     for path, text in texts.items():
         if "warning" in text:
             yield f"{path.name}: {text.strip()}"
@@ -54,7 +54,7 @@ def reads(root, path, header):
 
 
 def header_faults(root, build, sources, programs):
-    """After a header was edited, exactly those kernels are to be compiled anew that include it."""
+    """After a header was edited, exactly the kernels that include it are to be compiled again."""
     header = "backends/cuda/kernels/warp.cuh"
     expected = {source.stem for source in sources if reads(root, source, header)}
     before = (root / header).stat()

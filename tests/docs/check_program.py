@@ -44,7 +44,7 @@ def check_options(root, keel):
     for name, options in sorted(there.items()):
         for option in sorted(options ^ listed.get(name, options)):
             who = "the program" if option in options else "this page"
-            yield f"{check_docs.CLI}: keel {name}: {who} alone has {option}"
+            yield f"{check_docs.CLI}: keel {name}: only {who} has {option}"
 
 
 def norms_table(keel):

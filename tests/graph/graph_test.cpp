@@ -170,7 +170,7 @@ TEST_CASE("graph: printing shows every node, attribute, output and update") {
         "%0 x = input() : f32(2, 3)\n"
         "%1 w = parameter() : f32(3, 3)\n"
         "%2 fc1/matmul = matmul(%0, %1, -) {transpose_a=false transpose_b=false activation=none "
-        "panel_columns=0} "
+        "packed_columns=0} "
         ": f32(2, 3)\n"
         "%3 fc1/scale = scale(%2) {factor=2 offset=0} : f32(2, 3)\n"
         "%4 fc1/constant = constant() : f32(1, 1, 2, 2)\n"

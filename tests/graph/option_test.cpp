@@ -78,7 +78,7 @@ TEST_CASE("options: a number out of its range is refused by name") {
   refused({.coats = 0}, "coats: expected 1 to 9, got 0");
   refused({.share = 1}, "share: expected in [0, 1), got 1");
   refused({.shift = 1e39}, "shift: expected a number that float32 holds, got 1e+39");
-  // What is not 0 here would be 0 in a network.
+  // This number is not 0 here and would be 0 in a network.
   refused({.shift = -1e-300},
           "shift: expected a number that float32 holds, got -1e-300, which is 0 in float32");
   refused({.share = 1e-46}, "share: expected in [0, 1) within float32, got 1e-46, which is 0");

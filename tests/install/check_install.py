@@ -22,7 +22,7 @@ class Failed(Exception):
 
 
 def run(*command, code=0, **options):
-    """What a command says on stdout; it must end with this exit code."""
+    """The stdout of a command, which must end with this exit code."""
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, **options)
     if done.returncode != code:

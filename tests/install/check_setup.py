@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What tools/setup does before it builds: who may not install packages is told which are missing,
-and an oneDNN of the system is taken on oneTBB's threads alone. Other programs play the machine's.
+"""The steps of tools/setup before it builds: a user who may not install packages is told which are
+missing, and an oneDNN of the system is taken only on oneTBB's threads. Other programs play the
+machine's.
 
 usage: tests/install/check_setup.py ROOT"""
 import os
@@ -44,7 +45,7 @@ class Machine:
             encoding="utf-8")
 
     def setup(self):
-        """What tools/setup says to a user who is not root; it must fail."""
+        """The output of tools/setup for a user who is not root; it must fail."""
         env = {"PATH": f"{self.programs}:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.folder),
                "KEEL_CACHE": str(self.folder / "cache"), "TMPDIR": str(self.folder / "tmp"),
                "PKG_CONFIG_PATH": str(self.folder)}
@@ -70,7 +71,7 @@ def check(root, folder):
 
 
 def main():
-    # Whoever runs setup has to reach the folder, which mkdtemp gives to one user.
+    # The user who runs setup has to reach the folder, which mkdtemp gives to one user.
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o755)
         faults = list(check(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(name)))

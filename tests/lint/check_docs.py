@@ -59,7 +59,7 @@ class Page:
         return bool(self.code) and self.code[-1][0] == number - 1
 
     def anchors(self):
-        """What GitHub and the pages call the headings; a second one of a name has -1 behind it."""
+        """The anchors of the headings; a second one of a name has -1 after it."""
         seen, result = {}, set()
         for _, text, _ in self.headings:
             slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
@@ -69,7 +69,7 @@ class Page:
 
 
 class Tree:
-    """What pages may speak of."""
+    """The names that pages may mention."""
 
     def __init__(self, root):
         self.root, self.files = root, tree.files(root)
@@ -156,7 +156,7 @@ def option_names(words):
 
 
 def keel_problem(known, words):
-    """What the program would not take in `keel WORDS`, or None."""
+    """The part of `keel WORDS` that the program would not take, or None."""
     names = [word for word in words if re.match(r"[a-z]\w*$", word)]
     here = next((path for path in (" ".join(words[:n]) for n in (3, 2, 1))
                  if path in known.options), None)
@@ -175,7 +175,7 @@ def keel_problem(known, words):
 
 
 def tool_problem(known, words):
-    """What a script of tools/ would not take, by its text, or None."""
+    """The words that a script of tools/ would not take, by its text, or None."""
     if not known.holds(words[0]):
         return None if PLACEHOLDER.search(words[0]) else f"{words[0]} is not there"
     return next((f"{words[0]} has no option {option}" for option in option_names(words[1:])

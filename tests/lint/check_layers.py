@@ -15,7 +15,7 @@ TRAIN = ["src", *TASK, "frontend/optim"]
 ORDER = ["src", "backends", "frontend", "models", "studies", "bench", "include", "program",
          "plugin", "tests"]
 
-# What a folder may include besides itself. The longest folder that holds a file counts.
+# The folders that a folder may include besides itself. The longest folder that holds a file counts.
 MAY_INCLUDE = {
     "src/core": [],
     "src/graph": ["src/core"],
@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "src/autodiff": OPS,
     "src/passes": OPS,
     "src/runtime": [*OPS, "src/passes"],
-    "backends": [*BACKEND, "backends"],  # backends.cpp alone names them all
+    "backends": [*BACKEND, "backends"],  # only backends.cpp names them all
     "backends/reference": BACKEND,
     "backends/onednn": BACKEND,
     "backends/cuda": BACKEND,

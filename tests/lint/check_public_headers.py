@@ -12,7 +12,7 @@ import public_headers  # noqa: E402
 MOST = 10  # public headers; docs/library.md names each
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 ALLOWED = re.compile(r"[a-z_0-9]+$|fmt/")
-# What a program that uses keel has no business with.
+# Files that a program that uses keel has no business with.
 CLOSED = re.compile(r"backends/(?!backends\.h$)|program/|bench/|studies/|tests/|.*/pch/|.*-inl\.h$")
 
 

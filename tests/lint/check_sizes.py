@@ -45,7 +45,7 @@ def check_lines(path, text):
 
 def count_parameters(signature):
     """The number of parameters in "(int a, std::pair<int, int> b)"; commas inside <>, () and {}
-    do not count, nor does Python's self, nor what it takes by name alone, after a "*"."""
+    do not count, nor does Python's self, nor what it takes only by name, after a "*"."""
     inner = signature[signature.find("(") + 1:signature.rfind(")")].replace("->", "").strip()
     if inner in ("", "void"):
         return 0

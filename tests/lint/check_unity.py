@@ -19,13 +19,18 @@ UNNAMED = re.compile(r"(.*?)(?:::)?__anon\w+")
 
 
 def groups(root, paths):
-    """What a file is compiled together with: the library of a table, else its folder."""
+    """The group that a file is compiled with: the library of a table, otherwise its folder."""
     group = {path: str(pathlib.PurePath(path).parent) for path in paths}
     for meson in [path for path in tree.files(root) if path.endswith("meson.build")]:
         folder = pathlib.PurePath(meson).parent
         for name, listed in LISTED.findall((root / meson).read_text(encoding="utf-8")):
             group |= {str(folder / file): f"{folder}, {name}"
                       for file in re.findall(r"'([^']+)'", listed)}
+    if (script := root / "tests/sources.py").exists():
+        listed = subprocess.check_output([sys.executable, script], text=True)
+        for line in listed.splitlines():
+            name, file = line.split()
+            group[f"tests/{file}"] = f"tests, {name}"
     return group
 
 

@@ -1,4 +1,4 @@
-"""Keeps the claims of studies where tests can try them on made-up numbers: in the verdicts."""
+"""Keeps the claims of studies where tests can try them on synthetic numbers: in the verdicts."""
 import re
 
 import tree

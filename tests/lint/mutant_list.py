@@ -30,11 +30,11 @@ class Mutant:
 
     @property
     def backend(self):
-        """The one under test. The reference is judged by the oracles alone."""
+        """The one under test. The reference is judged only by the oracles."""
         return "reference" if self.file.startswith("backends/reference/") else "onednn"
 
     def problem(self, text):
-        """What keeps it from being planted into a file that holds `text`, or None."""
+        """The reason why it cannot be planted into a file that holds `text`, or None."""
         if self.find == self.replacement:
             return "changes nothing"
         count = text.count(self.find)

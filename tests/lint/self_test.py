@@ -83,13 +83,6 @@ PLANTED = [
     ("check_docs", "docs/cli.md",
      "# A\n\n## keel train\n\nShared: `--set`, `--out`,\n`--recipe`, `--in`.\n",
      ":1: the program has no option --in"),
-    *(("check_comments", "models/x.h", f"// A file.\n#pragma once\n{line}\n", f":3: {message}")
-      for line, message in (
-          ("int a;  // the bytes behind the header", '"behind": say after'),
-          ("// The word behind it.", '"behind": say after'),
-          ("// What a task makes of its data.", "no main verb: What a task makes of its data."),
-          ("// Of the file (all of it), in\n// bytes.", "no main verb: Of the file (all of it)"),
-          ("// Rows. Those of the batch.", "no main verb: Those of the batch."))),
     ("check_verdicts", "studies/x.cpp", "// A.\nvoid f(R& r) { r.near(1); }\n", ":2: a claim is"),
     ("check_results", "bench/results/x.md",
      "| PyTorch | keel, in turns | PyTorch / keel |\n|---|---|---|\n| 12 usual | 14 | 0.86 |\n"
@@ -205,8 +198,8 @@ def main():
     if not check_cycles() or CYCLE not in rings:
         failures += 1
         print("self_test.py:1: check_layers does not see a cycle of folders")
-    for script in ("check_comments", "check_docs", "check_layers", "check_mutants",
-                   "check_public_headers", "check_sizes", "check_text", "check_unity"):
+    for script in ("check_docs", "check_layers", "check_mutants", "check_public_headers",
+                   "check_sizes", "check_text", "check_unity"):
         code, output = complaints(script, {})
         if code != 0:
             failures += 1

@@ -122,13 +122,13 @@ TEST_CASE("drawn entities: all different, each number equally likely, more entit
 
 struct Streamed {
   std::shared_ptr<const ReaderNumbers> numbers;
-  std::unique_ptr<data::PlannedStream> stream;
+  std::unique_ptr<data::DataLoader> stream;
 
   Streamed(const std::vector<Question>& questions, const task::StreamOptions& options)
       : numbers(std::make_shared<const ReaderNumbers>(questions, 0)) {
     std::vector<NumberedQuestion> numbered;
     for (const Question& q : questions) numbered.push_back(numbered_question(q, *numbers));
-    stream = std::make_unique<data::PlannedStream>(
+    stream = std::make_unique<data::DataLoader>(
         std::make_shared<QuestionRows>(data::SplitNotes{"some"}, std::move(numbered), numbers),
         options);
   }

@@ -177,7 +177,7 @@ TEST_CASE("bAbI: an archive of files, all tasks or one, a tenth of training for 
   CHECK(load(12).test()[1].answer == "two");
   CHECK(load(12).train.size() == 18);
   CHECK(load(12).name == "task 12 questions");
-  CHECK(load(12).left_out.empty());
+  CHECK(load(12).skipped.empty());
   CHECK(refuses(ErrorKind::kIo, "babi-en.tar.gz: expected qa3_*_train.txt, got none",
                 [&] { load(3); }));
   write_bytes(folder / "babi-en.tar.gz", test::gzip("1 Ann" + std::string(600, 'x')));
@@ -229,16 +229,16 @@ TEST_CASE(
   const auto data = reader.prepare({.source = folder.path().string()}, nullptr).splits;
   const auto train = data->stream(task::Split::kTrain, {.batch = 2, .shuffle = 1});
   CHECK(train->rows() == 5);
-  const std::vector<task::LeftOut> left = train->left_out();
+  const std::vector<task::Skipped> left = train->skipped();
   REQUIRE(left.size() == 3);
   CHECK(left[0].rows == 1);
-  CHECK(left[0].why == "have more than 7 tokens");
+  CHECK(left[0].why == "more than 7 tokens");
   CHECK(left[1].rows == 1);
-  CHECK(left[1].why == "have an unknown word for an answer");
+  CHECK(left[1].why == "the answer is an unknown word");
   CHECK(left[2].rows == 1);
   const auto valid = data->stream(task::Split::kValid, {});
   CHECK(valid->rows() == 2);
-  CHECK(valid->left_out().empty());
+  CHECK(valid->skipped().empty());
   CHECK(valid->pick(std::vector<std::int64_t>{1}).values[4].at(0) == text::Vocabulary::kPad);
 }
 

@@ -27,7 +27,7 @@ train::Job job_with(Settings settings) {
   return small_job(settings, kModel);
 }
 
-// What stands after the ends of sequences.
+// The contents after the ends of sequences.
 enum class Behind { kRepeated, kZeros };
 
 // The first four training questions as a batch of these lengths, or of those that it has.
@@ -66,7 +66,7 @@ struct Run {
       const std::string& backend_name = "reference") {
     const auto backend = make_backend(backend_name);
     Graph g;
-    nn::Net net = train::drawing_net(g, job, nn::Mode::kTrain);
+    nn::Net net = train::sampling_net(g, job, nn::Mode::kTrain);
     const task::Outputs outputs =
         job.network().build(net, train::add_inputs(g, job.network(), batch.sizes));
     g.mark_output("loss", outputs.loss_sum);

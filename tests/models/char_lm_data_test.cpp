@@ -143,12 +143,12 @@ TEST_CASE("byte corpus: what training leaves out is named") {
   const data::TokenText text = corpus.numbered(task::Split::kTrain, alphabet, 1);
   CHECK(text.source == "train of " + (temp / "text").string() + ", 4 symbols");
   CHECK(text.tokens.size() == 8);
-  REQUIRE(text.left_out.size() == 2);
-  CHECK(text.left_out[0].rows == 2);
-  CHECK(text.left_out[0].why == "are line feeds");
-  CHECK(text.left_out[1].rows == 8);
-  CHECK(text.left_out[1].why == "stand after the first 10");
-  CHECK(text.left_out[1].unit == "bytes");
+  REQUIRE(text.skipped.size() == 2);
+  CHECK(text.skipped[0].rows == 2);
+  CHECK(text.skipped[0].why == "line feeds");
+  CHECK(text.skipped[1].rows == 8);
+  CHECK(text.skipped[1].why == "beyond the first 10");
+  CHECK(text.skipped[1].unit == "bytes");
 }
 
 TEST_CASE("byte corpus: refusals") {

@@ -129,7 +129,7 @@ TEST_CASE("char_lm: the memory is the last inputs of every layer, whatever the s
   const auto symbols = some_symbols(20);
   XlRun all(*backend, longer);
   all.logits({1, 20, symbols});
-  // What a layer's memory holds, from the end back.
+  // The rows of a layer's memory, from the end back.
   const auto ends = [](const Tensor& memory, std::int64_t count) {
     std::vector<double> values;
     for (std::int64_t e = memory.elements() - count * 8; e < memory.elements(); ++e) {

@@ -81,8 +81,8 @@ TEST_CASE("pictures: a tenth is held out, and train.rows are the first") {
       load_pictures({.source = test::small_pictures().string(), .train_rows = 50}, {});
   CHECK(pictures.train.rows() == 50);
   CHECK(pictures.valid.rows() == 8);
-  REQUIRE(pictures.left_out.size() == 1);
-  CHECK(pictures.left_out[0].rows == 22);
+  REQUIRE(pictures.skipped.size() == 1);
+  CHECK(pictures.skipped[0].rows == 22);
   CHECK(pictures.classes.at(9) == "truck");
   CHECK(pictures.test().rows() == 20);
 }
@@ -104,13 +104,13 @@ TEST_CASE("pictures: of a folder data.train_rows are drawn from all classes") {
   CHECK(labels.front() == 0);
   CHECK(labels.back() == 1);
   CHECK(pictures.valid.rows() == 4);
-  REQUIRE(pictures.left_out.size() == 1);
-  CHECK(pictures.left_out[0].rows == 16);
-  CHECK(pictures.left_out[0].why == "are not among the 16 drawn by data.seed=1");
-  // What is held out does not depend on it.
+  REQUIRE(pictures.skipped.size() == 1);
+  CHECK(pictures.skipped[0].rows == 16);
+  CHECK(pictures.skipped[0].why == "not among the 16 drawn with data.seed=1");
+  // The held-out rows do not depend on it.
   const auto all = load_pictures({.source = temp.path().string(), .seed = 1}, {});
   CHECK(all.train.rows() == 32);
-  CHECK(all.left_out.empty());
+  CHECK(all.skipped.empty());
   CHECK(std::ranges::equal(all.valid.image.as<std::uint8_t>(),
                            pictures.valid.image.as<std::uint8_t>()));
 }

@@ -1,4 +1,4 @@
-// The made-up treebank: always the same one for a seed, projective, and not trivial.
+// The synthetic treebank: always the same one for a seed, projective, and not trivial.
 #include <charconv>
 #include <set>
 
@@ -52,8 +52,8 @@ int digits_of(std::string_view form) {
   return rank;
 }
 
-// Of phrases that could hang from the verb or from the noun before: how many there are, and how
-// many hang where the words prefer.
+// The number of phrases that could hang from the verb or from the noun before, and how many hang
+// where the words prefer.
 struct PhraseChoices {
   std::int64_t all = 0, preferred = 0, tokens = 0;
 

@@ -135,10 +135,10 @@ TEST_CASE("transition rows: the first sentences alone, and how many rows that le
                           .prepare(request, nullptr)
                           .splits->stream(Split::kTrain, {.batch = 3, .shuffle = 1});
   CHECK(stream->rows() == 16);
-  REQUIRE(stream->left_out().size() == 2);
-  CHECK(stream->left_out()[0].rows == 24);
-  CHECK(stream->left_out()[0].why == "belong to sentences after the first 4");
-  CHECK(stream->left_out()[1].rows == 1);
+  REQUIRE(stream->skipped().size() == 2);
+  CHECK(stream->skipped()[0].rows == 24);
+  CHECK(stream->skipped()[0].why == "of sentences beyond the first 4");
+  CHECK(stream->skipped()[1].rows == 1);
 }
 
 // The text without DEPS, column 9, and without empty nodes.

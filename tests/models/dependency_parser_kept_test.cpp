@@ -1,5 +1,5 @@
-// What an evaluation of the parser keeps: products of the first layer's weight with rows of the
-// table, computed anew from the weights of the moment, and never saved.
+// Products that an evaluation of the parser keeps, of the first layer's weight with rows of the
+// table: they are computed again from the weights of the moment, and never saved.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -77,10 +77,10 @@ TEST_CASE("dependency_parser: a part with too many rows is multiplied as ever" *
   const train::Job small = job_with({}),
                    wide = job_with({"model.hidden=20000", "model.embedding=1", "model.layers=2",
                                     "model.embedding_range=10"});
-  CHECK(count(train::build_evaluate(small, {4}, nn::Kept::kRead), "lookup_sum") == 3);
-  CHECK(count(train::build_evaluate(wide, {4}, nn::Kept::kRead), "lookup_sum") == 2);
-  CHECK(count(train::build_evaluate(small, {4}), "lookup_sum") == 0);
-  CHECK(count(train::build_step(small), "lookup_sum") == 0);
+  CHECK(count(train::build_evaluate(small, {4}, nn::Kept::kRead), "embedding_bag") == 3);
+  CHECK(count(train::build_evaluate(wide, {4}, nn::Kept::kRead), "embedding_bag") == 2);
+  CHECK(count(train::build_evaluate(small, {4}), "embedding_bag") == 0);
+  CHECK(count(train::build_step(small), "embedding_bag") == 0);
   check_same_logits(wide);
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("dependency_parser: an evaluation is of the weights of the moment") {
   const double before = evaluator.run(*stream).loss, expected = fresh.run(*stream).loss;
   CHECK(before != expected);
   for (const auto& [name, variable] : others.all()) {
-    if (!variable.is_derived) variables.write(name, others.read(name, true));
+    if (!variable.is_cached) variables.write(name, others.read(name, true));
   }
   CHECK(evaluator.run(*stream).loss == expected);
   const auto decoder = stream->decoder(), again = stream->decoder();
@@ -152,7 +152,7 @@ TEST_CASE("dependency_parser: a checkpoint has the weights alone") {
   train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
   evaluator.run(*rows_of(job, 8));
-  CHECK(variables.all().at("products0").is_derived);
+  CHECK(variables.all().at("products0").is_cached);
   const io::TensorFile file = train::to_checkpoint({}, job, variables);
   CHECK(file.tensors.contains("fc1/weight"));
   for (const auto& [name, tensor] : file.tensors) CHECK_FALSE(name.starts_with("products"));

@@ -14,8 +14,8 @@ std::shared_ptr<const NumberedTreebank> tiny_bank(const std::string& text) {
   return numbered_bank(text, kTinyTreebank);
 }
 
-data::PlannedStream transition_stream(const std::shared_ptr<const NumberedTreebank>& treebank,
-                                      const task::StreamOptions& options) {
+data::DataLoader transition_stream(const std::shared_ptr<const NumberedTreebank>& treebank,
+                                   const task::StreamOptions& options) {
   return {std::make_shared<TransitionRows>(treebank), options};
 }
 
@@ -24,7 +24,7 @@ const task::StreamOptions kInOrder{.batch = 4, .shuffle = {}};
 TEST_CASE("transition rows: a batch worked out by hand") {
   const auto treebank =
       tiny_bank(conll_row(1, "the", "DT", 2, "det") + conll_row(2, "cat", "VB", 0, "root"));
-  data::PlannedStream stream = transition_stream(treebank, kInOrder);
+  data::DataLoader stream = transition_stream(treebank, kInOrder);
   CHECK(stream.rows() == 4);
   const task::Batch& batch = stream.at(0, 0);
   CHECK(batch.items == 4);
@@ -41,7 +41,7 @@ TEST_CASE("transition rows: a batch worked out by hand") {
   const auto of = [&](std::size_t place, std::size_t feature) {
     return features[place * kFeatures + feature];
   };
-  // Of the third, s2 is "the", s1 the unknown "cat" with an unknown tag, s3 ROOT; no arcs.
+  // In the third row s2 is "the", s1 the unknown "cat" with an unknown tag, s3 ROOT; no arcs.
   CHECK(of(2, 0) == 6);
   CHECK(of(2, 1) == 2);
   CHECK(of(2, 2) == 1);
@@ -49,7 +49,7 @@ TEST_CASE("transition rows: a batch worked out by hand") {
   CHECK(of(2, 19) == 9);
   CHECK(of(2, 20) == 8);
   CHECK(of(2, 36) == 13);
-  // Of the last, s1 has "the" as leftmost child, by an arc with the label det.
+  // In the last row s1 has "the" as leftmost child, by an arc with the label det.
   CHECK(of(3, 6) == 2);
   CHECK(of(3, 24) == 9);
   CHECK(of(3, 36) == 14);
@@ -64,19 +64,19 @@ TEST_CASE("transition rows: what cannot be derived is left out of training by na
                     single = conll_row(1, "a", "X", 0, "root");
   const auto treebank =
       tiny_bank(crossing + "\n" + roots + "\n" + single + "\n" + cycle + "\n" + crossing);
-  const data::PlannedStream training = transition_stream(treebank, {.batch = 1, .shuffle = 1});
+  const data::DataLoader training = transition_stream(treebank, {.batch = 1, .shuffle = 1});
   CHECK(training.rows() == 2);
-  const std::vector<task::LeftOut> left = training.left_out();
+  const std::vector<task::Skipped> left = training.skipped();
   REQUIRE(left.size() == 3);
   CHECK(left[0].rows == 16);
-  CHECK(left[0].why == "belong to 2 sentences that are not projective");
+  CHECK(left[0].why == "of 2 sentences that are not projective");
   CHECK(left[1].rows == 4);
-  CHECK(left[1].why == "belong to 1 sentences with several roots");
+  CHECK(left[1].why == "of 1 sentences with several roots");
   CHECK(left[2].rows == 4);
-  CHECK(left[2].why == "belong to 1 sentences with a cycle");
-  const data::PlannedStream evaluation = transition_stream(treebank, kInOrder);
+  CHECK(left[2].why == "of 1 sentences with a cycle");
+  const data::DataLoader evaluation = transition_stream(treebank, kInOrder);
   CHECK(evaluation.rows() == 2);
-  CHECK(evaluation.left_out().size() == 3);  // of the loss; the decoder parses them
+  CHECK(evaluation.skipped().size() == 3);  // of the loss; the decoder parses them
   const auto decoder = evaluation.decoder();
   CHECK(decoder->size() == 5);
   while (const task::Batch* next = decoder->next()) {
@@ -90,7 +90,7 @@ TEST_CASE("transition rows: what cannot be derived is left out of training by na
 TEST_CASE("transition rows: a treebank without any derivation is measured, not trained on") {
   const auto treebank =
       tiny_bank(conll_row(1, "a", "X", 0, "root") + conll_row(2, "b", "X", 0, "root"));
-  data::PlannedStream evaluation = transition_stream(treebank, kInOrder);
+  data::DataLoader evaluation = transition_stream(treebank, kInOrder);
   CHECK(evaluation.rows() == 0);
   REQUIRE(evaluation.steps(0) == 1);
   CHECK(evaluation.shapes() == std::vector<task::Sizes>{{1}});
@@ -107,7 +107,7 @@ TEST_CASE("transition rows: labels that training has not got do not count, or ar
   const auto treebank =
       tiny_bank(conll_row(1, "a", "X", 2, "odd") + conll_row(2, "b", "X", 0, "root") + "\n" +
                 conll_row(1, "a", "X", 0, "det"));
-  data::PlannedStream evaluation = transition_stream(treebank, {.batch = 8, .shuffle = {}});
+  data::DataLoader evaluation = transition_stream(treebank, {.batch = 8, .shuffle = {}});
   const auto labels = evaluation.at(0, 0).values[kLabelInput].as<std::int32_t>();
   CHECK(std::vector(labels.begin(), labels.end()) ==
         std::vector<std::int32_t>{6, 6, kNoClass, 4, 6, kNoClass});

@@ -142,7 +142,7 @@ TEST_CASE("dependency_parser: what is not legal has probability and gradient 0, 
       nn::Net net{.graph = g};
       const task::Outputs outputs =
           job.network().build(net, train::add_inputs(g, job.network(), batch.sizes));
-      // Of one row the gradient of the last bias is that of the logits.
+      // With one row the gradient of the last bias is that of the logits.
       const std::vector<Value> bias{g.find_leaf("logits/bias")};
       g.mark_output("dlogits", ops::scale(g, gradient(g, outputs.loss_sum, bias)[0], 1));
       g.mark_output("p", ops::softmax(g, outputs.predictions[0].value));
@@ -163,13 +163,13 @@ TEST_CASE("dependency_parser: what is not legal has probability and gradient 0, 
       CHECK(sum == doctest::Approx(1).epsilon(1e-6));
       if (count == 1) CHECK(d.at(std::ranges::find(legal, 1) - legal.begin()) == 0);
     }
-    // Of nine labels one stands on arcs from ROOT alone.
+    // One of nine labels stands only on arcs from ROOT.
     for (const std::int64_t count : {1, 16, 17}) CHECK(met.erase(count) == 1);
     CHECK(met.empty());
   }
 }
 
-TEST_CASE("dependency_parser: learns the made-up sentences, and says how fast it parses" *
+TEST_CASE("dependency_parser: learns the synthetic sentences, and says how fast it parses" *
           doctest::test_suite("slow")) {
   const bool fast = default_backend() != "reference" && !test::is_emulated();
   if (!fast) return;

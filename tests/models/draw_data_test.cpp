@@ -115,10 +115,11 @@ TEST_CASE("binary digits: MNIST at a threshold, and drawn once") {
 TEST_CASE("binary digits: every pixel of every image is drawn by itself") {
   const std::string folder = test::small_digits().string();
   const auto drawn = digits(folder, Binarize::kSampled, task::Split::kTest);
-  const data::Dataset grey = data::load_mnist(folder, data::Part::kTest);
+  const data::TensorDataset grey = data::load_mnist(folder, data::Part::kTest);
   const auto greys = grey.column("image").as<std::uint8_t>();
   const auto pixels = drawn->at(0, 0).values[0].as<float>();
-  // Of two images the darker pixel is the one that is drawn only where numbers are their own.
+  // The darker pixel of two images can be drawn without the lighter one only if each image has its
+  // own random numbers.
   int darker_alone = 0;
   for (std::size_t i = 784; i < 60 * 784; ++i) {
     darker_alone += greys[i] < greys[i - 784] && pixels[i] > pixels[i - 784];

@@ -15,8 +15,8 @@ namespace {
 TEST_CASE("draw: the paper's network has the parameters that it should") {
   Graph g;
   nn::Net net{.graph = g};
-  const Value tick = g.input("tick", {DType::kI32, {}}), row = g.input("row", {DType::kI32, {}});
-  const DrawNetOptions options{.sizes = {.glimpses = 2}, .norms = {}, .key = {tick, row}};
+  const Value step = g.input("step", {DType::kI32, {}}), row = g.input("row", {DType::kI32, {}});
+  const DrawNetOptions options{.sizes = {.glimpses = 2}, .norms = {}, .key = {step, row}};
   draw_image(net, options, g.input("x", {DType::kF32, {3, 28, 28}}));
   const std::int64_t encoder = 1024 * (8 + 256 + 256 + 1), decoder = 1024 * (100 + 256 + 1);
   CHECK(count_parameters(g) == encoder + decoder + 257 * (5 + 5 + 25) + 257 * (100 + 100));
@@ -55,9 +55,9 @@ struct Bound {
 
   explicit Bound(const DrawSizes& sizes) {
     nn::Net net{.graph = graph, .dtype = DType::kF64};
-    const Value tick = graph.constant(Tensor::of<std::int32_t>({}, {3}));
+    const Value step = graph.constant(Tensor::of<std::int32_t>({}, {3}));
     const Value row = graph.constant(Tensor::of<std::int32_t>({}, {0}));
-    DrawNetOptions options{.sizes = sizes, .norms = {}, .init_deviation = 0.4, .key = {tick, row}};
+    DrawNetOptions options{.sizes = sizes, .norms = {}, .init_deviation = 0.4, .key = {step, row}};
     options.norms.cell = nn::Norm::parse("layernorm");
     const Shape shape{2, sizes.rows, sizes.columns};
     const Value x = graph.constant(pixels(shape));
@@ -133,7 +133,7 @@ TEST_CASE("draw: the divergence is 0 for an encoder that says nothing, and never
   }
 }
 
-// What is drawn at random for an image, or where there is none for a sample, node by node.
+// The random numbers of an image, or where there is none of a sample, node by node.
 std::vector<Tensor> drawn_noise(bool has_image) {
   Graph g;
   nn::Net net{.graph = g, .dtype = DType::kF64};

@@ -1,4 +1,4 @@
-// What tests of all tasks share.
+// Helpers of the tests of all tasks.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -125,15 +125,14 @@ std::vector<StrokeRow> numbered_rows(const std::vector<std::int64_t>& counts) {
   return rows;
 }
 
-data::PlannedStream stroke_stream(const std::vector<std::int64_t>& counts,
-                                  const StrokeOptions& options,
-                                  const task::StreamOptions& batches) {
+data::DataLoader stroke_stream(const std::vector<std::int64_t>& counts,
+                               const StrokeOptions& options, const task::StreamOptions& batches) {
   return {std::make_shared<StrokeRows>(data::SplitNotes{"made up"}, numbered_rows(counts), options),
           batches};
 }
 
 TEST_CASE("stroke rows: time-major points, the next ones as targets, padding after") {
-  data::PlannedStream stream =
+  data::DataLoader stream =
       stroke_stream({3, 6, 40}, {.longest = 10, .multiple = 4, .state = 5}, {.batch = 2});
   CHECK(stream.shapes() == std::vector<task::Sizes>{{1, 10, 3}, {1, 8, 3}, {1, 4, 3}});
   const std::int64_t both[] = {1, 0};
@@ -161,7 +160,7 @@ TEST_CASE("stroke rows: time-major points, the next ones as targets, padding aft
 
 TEST_CASE("stroke rows: rows of padding hold nothing, whatever the batch before held") {
   std::vector<std::int64_t> counts(5, 4);
-  data::PlannedStream stream = stroke_stream(counts, {.longest = 9, .multiple = 3}, {.batch = 3});
+  data::DataLoader stream = stroke_stream(counts, {.longest = 9, .multiple = 3}, {.batch = 3});
   CHECK(stream.steps(0) == 2);
   stream.at(0, 0);
   const task::Batch& last = stream.at(0, 1);
@@ -177,7 +176,7 @@ TEST_CASE("stroke rows: rows of padding hold nothing, whatever the batch before 
 TEST_CASE("stroke rows: lines are shuffled within their buckets, batches among each other") {
   std::vector<std::int64_t> counts;
   for (int i = 0; i < 40; ++i) counts.push_back(3 + i % 4 * 5);
-  data::PlannedStream stream =
+  data::DataLoader stream =
       stroke_stream(counts, {.longest = 20, .multiple = 5}, {.batch = 4, .shuffle = 7});
   CHECK(stream.steps(0) == 12);
   std::vector<std::int64_t> points;
@@ -199,7 +198,7 @@ TEST_CASE("stroke rows: refusals") {
                       "[handwriting] made up: row 1: expected 2 points or more, got 1");
   test::check_refused(make({5}, {}, 0), "[handwriting] batch: expected 1 or more, got 0");
   test::check_refused(make({5}, {.multiple = 0}, 8), "[handwriting] batches: expected 1 or more");
-  data::PlannedStream stream = stroke_stream({5}, {}, {.batch = 8});
+  data::DataLoader stream = stroke_stream({5}, {}, {.batch = 8});
   const std::int64_t beyond[] = {1};
   test::check_refused([&] { stream.pick(beyond); }, "[batches] row: expected 0 to 0, got 1");
   test::check_refused([&] { stream.at(0, 1); }, "[batches] step: expected 0 to 0, got 1");

@@ -43,7 +43,7 @@ TEST_CASE("handwriting: the gradient of the whole network by central differences
   }
 }
 
-// What the network's outputs come to with parameters of the seed, on the reference backend.
+// The network's outputs with parameters of the seed, on the reference backend.
 struct Evaluated {
   Tensor y, state;
 };

@@ -45,18 +45,18 @@ TEST_CASE("hand writer: what is drawn is correlated as rho says") {
 }
 
 TEST_CASE("hand writer: a text ends where the window is stronger after it than on it") {
-  const std::vector<float> hats{0, 0, 0};
-  CHECK(!is_past_end(hats, std::vector<float>{3.4f}, 3));
-  CHECK(is_past_end(hats, std::vector<float>{3.6f}, 3));
-  CHECK(is_past_end(hats, std::vector<float>{9}, 3));
-  CHECK(!is_past_end(hats, std::vector<float>{0}, 3));
+  const std::vector<float> components{0, 0, 0};
+  CHECK(!is_past_end(components, std::vector<float>{3.4f}, 3));
+  CHECK(is_past_end(components, std::vector<float>{3.6f}, 3));
+  CHECK(is_past_end(components, std::vector<float>{9}, 3));
+  CHECK(!is_past_end(components, std::vector<float>{0}, 3));
   // Two bumps, the stronger one still on the text.
   const std::vector<float> two{2, 0, 0, 0, 0, 0};
   CHECK(!is_past_end(two, std::vector<float>{2, 4}, 3));
 }
 
-// What a network says that lifts the pen with every point and moves right by one, the window
-// moving by `speed` a point.
+// The outputs of a network that lifts the pen with every point and moves right by one, while the
+// window moves by `speed` a point.
 class Fake {
  public:
   Fake(const HandwritingSizes& sizes, float speed) : sizes_(sizes), speed_(speed) {}
@@ -65,7 +65,7 @@ class Fake {
     state.as<float>()[std::size_t(2 * sizes_.layers * sizes_.width)] += speed_;
     std::map<std::string, Tensor> predictions;
     predictions["density"] = Tensor::of<float>({1, 7}, {-50, 0, 1, 0, -7, -7, 0});
-    predictions["hats"] = Tensor::of<float>({1, 3}, {0, 0, 0});
+    predictions["components"] = Tensor::of<float>({1, 3}, {0, 0, 0});
     predictions["state"] = std::move(state);
     return predictions;
   }

@@ -1,4 +1,4 @@
-// What the tests of models share: counting parameters, looking at gradients, and overfitting.
+// Helpers of the tests of models: counting parameters, looking at gradients, and overfitting.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -44,7 +44,7 @@ inline std::vector<std::int64_t> first_rows(std::int64_t count) {
 inline std::set<std::string> idle_parameters(const train::Job& job) {
   Graph g;
   const Value zero = g.constant(Tensor(DType::kI32, {}));  // what is drawn at random, if anything
-  nn::Net net{.graph = g, .tick = zero, .first_row = zero};
+  nn::Net net{.graph = g, .step = zero, .first_row = zero};
   const task::Inputs inputs =
       train::add_inputs(g, job.network(), job.network().sizes(job.train().batch));
   const Value sum = job.network().build(net, inputs).loss_sum;

@@ -1,4 +1,4 @@
-// Small files of the forms that tasks read, for tests of the keys that act on files alone.
+// Small files of the forms that tasks read, for tests of the keys that act only on files.
 #pragma once
 
 #include <filesystem>

@@ -8,7 +8,7 @@
 
 namespace keel::models {
 
-// What a key may change, the cheapest first.
+// The things that a key may change, the cheapest first.
 enum class Shown {
   kAssets,    // of the network
   kStep,      // the graph of a training step

@@ -44,7 +44,7 @@ const std::vector<KeyRow> kKeysOfFiles{
      Shown::kAssets,
      {kFiles, "model.source_symbols=99"}},
     {"translation", "model.translated_rows", "2", Shown::kValid, {kFiles}},
-    {"order_embeddings", "model.features", "made_up", Shown::kTrain, {kFiles}},
+    {"order_embeddings", "model.features", "synthetic", Shown::kTrain, {kFiles}},
     {"order_embeddings", "model.lower_case", "false", Shown::kTrain, {kFiles}},
     {"attentive_reader", "model.corpus", "babi", Shown::kTrain, {kFiles}},
     {"attentive_reader", "model.babi_task", "2", Shown::kTrain, {kFiles, "model.corpus=babi"}},

@@ -27,7 +27,7 @@ struct AtLoss {
         batch(&stream->at(0, stream->steps(0) - 1)) {
     Graph g;
     const Value zero = g.constant(Tensor(DType::kI32, {}));
-    nn::Net net{.graph = g, .tick = zero, .first_row = zero};
+    nn::Net net{.graph = g, .step = zero, .first_row = zero};
     const task::Outputs out =
         job.network().build(net, train::add_inputs(g, job.network(), batch->sizes));
     for (int i = 0; i < g.size() && g.outputs().empty(); ++i) {
@@ -171,7 +171,8 @@ TEST_CASE("losses: rows of padding add nothing to the ranking of captions" *
   }
 }
 
-// What the test set comes to with parameters that have a pattern repeated over all their elements.
+// The evaluation of the test set with parameters that have a pattern repeated over all their
+// elements.
 train::Evaluation evaluated(const train::Job& job,
                             const std::map<std::string, std::vector<double>>& patterns) {
   const auto backend = make_backend("reference");
@@ -233,7 +234,7 @@ struct WrittenByHand {
   double nll = 0, points = 0, lines = 0;
 };
 
-// Of the test set, every point being as likely as two bumps and a pen that lifts say.
+// The sums over the test set if every point is as likely as two bumps and a pen that lifts say.
 WrittenByHand written(const train::Job& job, const std::vector<Bump>& bumps, double lifts) {
   WrittenByHand sums;
   const auto stream = stream_of(job, task::Split::kTest, {.batch = 16, .shuffle = {}});

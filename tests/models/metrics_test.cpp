@@ -10,7 +10,7 @@ namespace {
 
 enum class Better { kLower, kHigher, kNeither };
 
-// What a metric is formed by: no function, where a scorer counts it.
+// The function that forms a metric: none where a scorer counts it.
 struct MetricRow {
   std::string task, name, unit;
   Better better;

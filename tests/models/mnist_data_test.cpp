@@ -15,14 +15,14 @@
 namespace keel::models {
 namespace {
 
-std::vector<std::int32_t> labels(const data::Dataset& part) {
+std::vector<std::int32_t> labels(const data::TensorDataset& part) {
   const auto values = part.column("label").as<std::int32_t>();
   return {values.begin(), values.end()};
 }
 
 struct Parts {
   std::unique_ptr<data::TableSplits> splits;
-  const data::Dataset &train, &valid, &test;
+  const data::TensorDataset &train, &valid, &test;
 
   Parts(const task::DataRequest& request, Validation validation)
       : splits(load_digits(request, validation, {})),
@@ -33,7 +33,7 @@ struct Parts {
 
 TEST_CASE("digits: the test files are not opened before a test stream is asked for") {
   const test::TempDir temp;
-  const data::Dataset digits = data::make_digits(24, 1, "train");
+  const data::TensorDataset digits = data::make_digits(24, 1, "train");
   io::write_idx_images(temp / "train-images-idx3-ubyte", digits.column("image"));
   io::write_idx_labels(temp / "train-labels-idx1-ubyte", digits.column("label"));
   const auto splits = load_digits({.source = temp.path()}, Validation::kLast, {});
@@ -48,7 +48,7 @@ TEST_CASE("digits: the validation rows are the first or the last, and nothing is
   const std::vector<std::int32_t> all = labels(data::load_mnist(source, data::Part::kTrain));
   const Parts first({.source = source}, Validation::kFirst),
       last({.source = source}, Validation::kLast);
-  const auto joined = [](const data::Dataset& a, const data::Dataset& b) {
+  const auto joined = [](const data::TensorDataset& a, const data::TensorDataset& b) {
     std::vector<std::int32_t> values = labels(a);
     const std::vector<std::int32_t> more = labels(b);
     values.insert(values.end(), more.begin(), more.end());
@@ -82,7 +82,7 @@ TEST_CASE("digits: the built-in ones" * doctest::test_suite("slow")) {
 
 TEST_CASE("digits: too few images to hold one out are refused") {
   const test::TempDir temp;
-  const data::Dataset few = data::make_digits(11, 1, "train");
+  const data::TensorDataset few = data::make_digits(11, 1, "train");
   for (const char* prefix : {"train", "t10k"}) {
     io::write_idx_images(temp / (std::string(prefix) + "-images-idx3-ubyte"), few.column("image"));
     io::write_idx_labels(temp / (std::string(prefix) + "-labels-idx1-ubyte"), few.column("label"));

@@ -9,8 +9,8 @@
 #include "frontend/io/safetensors.h"
 #include "frontend/text/lines.h"
 #include "models/order_embeddings/builtin.h"
-#include "models/order_embeddings/made_up.h"
 #include "models/order_embeddings/model.h"
+#include "models/order_embeddings/synthetic.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::models {
@@ -66,8 +66,8 @@ std::shared_ptr<const CaptionRows> some_captions(std::int64_t images, std::int64
   return rows;
 }
 
-data::PlannedStream stream_of_some(std::int64_t images, const task::StreamOptions& options,
-                                   std::int64_t fold = 1000) {
+data::DataLoader stream_of_some(std::int64_t images, const task::StreamOptions& options,
+                                std::int64_t fold = 1000) {
   return {some_captions(images, fold), options};
 }
 
@@ -81,11 +81,11 @@ std::int64_t words_at(const task::Batch& batch, std::int64_t place) {
 }
 
 TEST_CASE("caption rows: an epoch has every image with one of its captions, batches of a length") {
-  data::PlannedStream stream = stream_of_some(203, {.batch = 16, .shuffle = 4});
+  data::DataLoader stream = stream_of_some(203, {.batch = 16, .shuffle = 4});
   CHECK(stream.rows() == 203);
-  REQUIRE(stream.left_out().size() == 1);
-  CHECK(stream.left_out()[0].rows == 203 % 16);
-  std::set<std::vector<std::int64_t>> left_out;
+  REQUIRE(stream.skipped().size() == 1);
+  CHECK(stream.skipped()[0].rows == 203 % 16);
+  std::set<std::vector<std::int64_t>> skipped;
   std::map<std::int64_t, std::set<std::int64_t>> lengths;
   for (std::uint32_t epoch = 0; epoch < 12; ++epoch) {
     CHECK(stream.steps(epoch) == 12);
@@ -110,9 +110,9 @@ TEST_CASE("caption rows: an epoch has every image with one of its captions, batc
     for (std::int64_t image = 0; image < 203; ++image) {
       if (!seen.contains(image)) missing.push_back(image);
     }
-    left_out.insert(missing);
+    skipped.insert(missing);
   }
-  CHECK(left_out.size() > 10);
+  CHECK(skipped.size() > 10);
   std::set<std::int64_t> own;
   for (std::int64_t k = 0; k < 5; ++k) own.insert(3 + (7 * 5 + k) % 23);
   CHECK(std::ranges::includes(own, lengths[7]));
@@ -122,9 +122,9 @@ TEST_CASE("caption rows: an epoch has every image with one of its captions, batc
 }
 
 TEST_CASE("caption rows: in evaluation every caption comes once, a fold after the other") {
-  data::PlannedStream stream = stream_of_some(13, {.batch = 8}, 5);
+  data::DataLoader stream = stream_of_some(13, {.batch = 8}, 5);
   CHECK(stream.rows() == 65);
-  CHECK(stream.left_out().empty());
+  CHECK(stream.skipped().empty());
   std::set<std::int64_t> seen;
   std::int64_t fold = 0;
   for (std::int64_t step = 0; step < stream.steps(3); ++step) {
@@ -152,7 +152,7 @@ TEST_CASE(
       data::SplitNotes{"here"}, Tensor(DType::kF32, {0, 1}), CaptionRows::Options{.each = 1});
   rows->add("dog  bird cat", vocabulary, "here");
   rows->add("", vocabulary, "here");
-  data::PlannedStream stream(rows, {.batch = 2});
+  data::DataLoader stream(rows, {.batch = 2});
   const task::Batch& batch = stream.pick(std::vector<std::int64_t>{0, 1});
   const auto words = batch.values[0].as<std::int32_t>();
   CHECK(std::vector(words.begin(), words.end()) ==
@@ -165,21 +165,21 @@ TEST_CASE(
                 [&] { rows->add(many, vocabulary, "file: line 3"); }));
 }
 
-TEST_CASE("made-up features: they do not depend on what one caption alone says") {
+TEST_CASE("synthetic features: they do not depend on what one caption alone says") {
   const std::vector<std::string> captions{"a red cat",   "the red cat", "cat asleep", "sofa",
                                           "red thing",   "two dogs",    "dogs run",   "two run",
                                           "grass there", "dogs"};
-  const Tensor features = made_up_features(captions);
-  CHECK(features.shape() == Shape{2, kMadeUpWidth});
+  const Tensor features = synthetic_features(captions);
+  CHECK(features.shape() == Shape{2, kSyntheticWidth});
   CHECK(length_of_row(features, 1) == doctest::Approx(1).epsilon(1e-6));
   std::vector<std::string> other = captions;
   other[3] = "couch";
   other[2] = "cat sleeping";
-  const Tensor same = made_up_features(other);
+  const Tensor same = synthetic_features(other);
   CHECK(std::ranges::equal(features.as<float>(), same.as<float>()));
   other[1] = "the red dog";
   other[2] = "dog sleeping";
-  CHECK_FALSE(std::ranges::equal(features.as<float>(), made_up_features(other).as<float>()));
+  CHECK_FALSE(std::ranges::equal(features.as<float>(), synthetic_features(other).as<float>()));
 }
 
 std::string five_lines(int images, const std::string& word) {
@@ -276,7 +276,7 @@ TEST_CASE("caption files: what is missing or broken is said with file and line")
   says(ErrorKind::kIo, "expected the features of the images in dev_ims.safetensors or .npy");
   test::write_bytes(folder / "vgg_feats.mat", "MATLAB");
   says(ErrorKind::kIo, "train_ims.safetensors, vgg_feats.mat: an f32 array of NumPy");
-  says(ErrorKind::kIo, "model.features=made_up does without");
+  says(ErrorKind::kIo, "model.features=synthetic does without");
   write_folder(folder);
   write_bytes(folder / "train_caps.txt", five_lines(2, "x") + "one more\n");
   says(ErrorKind::kBadInput, "train_caps.txt: line 11: expected 5 lines for each image");
@@ -307,7 +307,8 @@ TEST_CASE("caption files: what is missing or broken is said with file and line")
                 [&] { data.stream(task::Split::kTest, {}); }));
 }
 
-TEST_CASE("caption files: captions alone are taken with made-up features, which their name says") {
+TEST_CASE(
+    "caption files: captions alone are taken with synthetic features, which their name says") {
   const TempDir folder;
   for (int k = 0; k < 5; ++k) {
     write_bytes(folder / fmt::format("coco_dev_reference{}", k),
@@ -315,18 +316,18 @@ TEST_CASE("caption files: captions alone are taken with made-up features, which 
                 "A cat .\nTwo dogs .\n");
     write_bytes(folder / fmt::format("coco_reference{}", k), "A dog .\n");
   }
-  CHECK(refuses(ErrorKind::kIo, "model.features=made_up takes captions without features",
+  CHECK(refuses(ErrorKind::kIo, "model.features=synthetic takes captions without features",
                 [&] { load_from(folder); }));
-  const CaptionData data(folder, "made_up");
+  const CaptionData data(folder, "synthetic");
   const auto train = data.stream(task::Split::kTrain, {.batch = 2, .shuffle = 1});
   CHECK(train->rows() == 4);
-  CHECK(train->source().find("MADE-UP features") != std::string::npos);
+  CHECK(train->source().find("SYNTHETIC features") != std::string::npos);
   CHECK(train->source().find("no pixels") != std::string::npos);
   CHECK(data.stream(task::Split::kValid, {})->rows() == 5);
   CHECK(data.stream(task::Split::kTest, {})->rows() == 5);
   write_bytes(folder / "coco_dev_reference3", "A cat .\nA dog .\n");
   CHECK(refuses(ErrorKind::kBadInput, "coco_dev_reference3: line 2: expected 5 lines",
-                [&] { CaptionData(folder, "made_up"); }));
+                [&] { CaptionData(folder, "synthetic"); }));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr const char* kModel = "order_embeddings";
 
 train::Job job_with(const Settings& settings) { return small_job(settings, kModel); }
 
-// What the network says of captions, by their numbers in the training split, in float64.
+// The network's results for captions, by their numbers in the training split, in float64.
 struct Said {
   double loss = 0;
   Tensor captions, images;  // (rows, width)
@@ -155,7 +155,7 @@ TEST_CASE("order_embeddings: refusals") {
   refused("model.error=cosine", "error: expected order or symmetric, got 'cosine'");
   refused("model.margin=0", "margin: expected in (0, 1000], got 0");
   refused("model.fold=0", "fold: expected 1 to 1000000, got 0");
-  refused("model.features=pixels", "features: expected files or made_up, got 'pixels'");
+  refused("model.features=pixels", "features: expected files or synthetic, got 'pixels'");
   refused("model.norm=layernrm", "nearest: 'layernorm'");
   refused("model.width=0", "width: expected 1 to 65536, got 0");
 }

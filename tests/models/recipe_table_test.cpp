@@ -1,4 +1,4 @@
-// Recipes that follow papers and programs, held to a table of what these say: recipes.txt.
+// Recipes that follow papers and programs, checked against a table of what these say: recipes.txt.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -27,7 +27,7 @@ struct RecipeTable {
   std::map<std::string, RecipeRows> recipes;  // by "task recipe"
 };
 
-// What is left of a line after its blanks.
+// The rest of a line after its blanks.
 std::string rest_of(std::istringstream& line) {
   std::string rest;
   std::getline(line >> std::ws, rest);

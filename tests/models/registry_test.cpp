@@ -32,7 +32,7 @@ TEST_CASE("registry: every model is found by its own name and has recipes") {
 Graph step_of(const ModelEntry& entry, const Recipe& recipe, const Backend& backend) {
   train::Config config(entry.make());
   config.apply_toml(recipe.toml, recipe.name);
-  // What is built in has no fixed pixels, and 2,002 words.
+  // The built-in data has no fixed pixels, and 2,002 words.
   if (entry.name == "draw") config.set("model.binarize", "sampled");
   if (recipe.name.starts_with("wikitext")) config.set("model.cutoffs", "200,400,1000");
   return optimized_for(backend, train::build_step(train::Job(std::move(config))));

@@ -57,12 +57,12 @@ TEST_CASE("skip_thoughts: data.train_rows counts through all passages of the tra
   CHECK(text.train[0].sentences == Texts{"a", "b", "c"});
   CHECK(text.train[1].sentences == Texts{"d", "e"});
   CHECK(text.train[2].sentences.empty());
-  REQUIRE(text.left_out.size() == 1);
-  CHECK(text.left_out[0].rows == 4);
+  REQUIRE(text.skipped.size() == 1);
+  CHECK(text.skipped[0].rows == 4);
   CHECK(count_sentences(text.valid) == 6);
   CHECK(count_sentences(text.test()) == 6);
   CHECK(count_sentences(read(0).train) == 9);
-  CHECK(read(9).left_out.empty());
+  CHECK(read(9).skipped.empty());
 }
 
 TEST_CASE("skip_thoughts: books of an archive are cut by place") {
@@ -132,7 +132,7 @@ TEST_CASE(
 
 TEST_CASE("skip_thoughts: a batch says its neighbours one word after") {
   const std::vector<Passage> passages{{{"a b", "c", "x", "b a c a"}}};
-  data::PlannedStream stream(triple_rows(passages, letters(), 9, {"letters"}), {.batch = 3});
+  data::DataLoader stream(triple_rows(passages, letters(), 9, {"letters"}), {.batch = 3});
   REQUIRE(stream.rows() == 2);
   const std::vector<std::int64_t> rows{1};
   const task::Batch& batch = stream.pick(rows);

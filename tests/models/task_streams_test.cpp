@@ -31,9 +31,9 @@ TEST_CASE("tasks: an epoch has every row once but for those that are named" *
       const std::vector<std::int64_t> rows = rows_of(*stream, epoch);
       const std::set<std::int64_t> once(rows.begin(), rows.end());
       CHECK(once.size() == rows.size());
-      std::int64_t left_out = stream->rows() - std::ssize(rows), named = 0;
-      for (const task::LeftOut& left : stream->left_out()) named += left.rows;
-      CHECK(left_out <= named);
+      std::int64_t skipped = stream->rows() - std::ssize(rows), named = 0;
+      for (const task::Skipped& left : stream->skipped()) named += left.rows;
+      CHECK(skipped <= named);
     }
   });
 }

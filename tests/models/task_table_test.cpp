@@ -1,4 +1,4 @@
-// What every task keeps, whatever its data: results do not depend on batches, a run goes on where
+// Promises of every task, whatever its data: results do not depend on batches, a run goes on where
 // it stopped, and each backend trains it.
 #include <doctest/doctest.h>
 
@@ -140,7 +140,7 @@ std::map<std::string, Tensor> gathered(const train::Job& job,
     Program program(*backend, variables, train::build_accumulate(job, batch.sizes));
     feeder.feed(program, batch);
     program.feed("weight", Tensor::scalar(float(1 / items)));
-    program.feed("tick", Tensor::scalar(std::int32_t{5}));
+    program.feed("step", Tensor::scalar(std::int32_t{5}));
     program.feed("first_row", Tensor::scalar(std::int32_t(first)));
     program.run();
     first += count;
@@ -198,7 +198,6 @@ TEST_CASE("tasks: eight rows are learned by heart" * doctest::test_suite("slow")
     step.feed("lr", Tensor::scalar(learning_rate_of(job)));
     for (std::int32_t i = 0; i < 60; ++i) {
       step.feed("step", Tensor::scalar(i));
-      step.feed("tick", Tensor::scalar(i));
       step.run();
     }
     CHECK(step.scalar("loss") < facts_of(job).learned_loss);

@@ -1,4 +1,5 @@
-// The made-up sentences: always the same ones, labels that follow from the words, and not trivial.
+// The synthetic sentences: always the same ones, labels that follow from the words, and not
+// trivial.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,7 +13,7 @@ namespace {
 
 using test::refuses;
 
-// The sum of the signs, worked out from the words alone.
+// The sum of the signs, worked out only from the words.
 int sum_of(const text::LabelledSentence& sentence) {
   int sum = 0, sign = 1;
   for (const std::string& word : sentence.words) {
@@ -54,7 +55,7 @@ TEST_CASE("polar: sizes, lengths and words") {
     CHECK(corpus.train.size() == 4000);
     CHECK(corpus.valid.size() == 500);
     CHECK(corpus.test().size() == 500);
-    CHECK(corpus.left_out.empty());
+    CHECK(corpus.skipped.empty());
     std::set<std::size_t> lengths;
     std::set<std::string> words;
     for (const text::LabelledSentence& sentence : corpus.train) {

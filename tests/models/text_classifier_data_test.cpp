@@ -93,11 +93,11 @@ TEST_CASE("text data: streams say what they are and what they leave out") {
   CHECK(valid->source() == "SST5 valid, " + origin);
   CHECK(test->source() == "SST5 test, " + origin);
   CHECK(train->rows() == 15);
-  REQUIRE(train->left_out().size() == 1);
-  CHECK(train->left_out()[0].rows == 5);
-  CHECK(train->left_out()[0].why == "stand after the first 15");
-  CHECK(valid->left_out().empty());
-  CHECK(test->left_out().empty());
+  REQUIRE(train->skipped().size() == 1);
+  CHECK(train->skipped()[0].rows == 5);
+  CHECK(train->skipped()[0].why == "beyond the first 15");
+  CHECK(valid->skipped().empty());
+  CHECK(test->skipped().empty());
   CHECK(test->rows() == 1);
   CHECK(data.vocabulary().count(data.vocabulary().id("film")) == 15);
 }

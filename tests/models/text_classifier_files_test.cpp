@@ -67,8 +67,8 @@ TEST_CASE("rt: the lines are shuffled by the seed and shared out") {
   CHECK(corpus.train.size() == 8608);
   CHECK(corpus.valid.size() == 964);
   CHECK(corpus.test().size() == 1089);
-  REQUIRE(corpus.left_out.size() == 1);
-  CHECK(corpus.left_out[0].rows == 1);
+  REQUIRE(corpus.skipped.size() == 1);
+  CHECK(corpus.skipped[0].rows == 1);
   std::set<Words> seen;
   for (const text::LabelledSentence& sentence : all_of(corpus)) {
     CHECK(sentence.words[0] == (sentence.label == 1 ? "good" : "bad"));
@@ -92,7 +92,7 @@ TEST_CASE("rt: fewer lines are shared out in proportion") {
     CHECK(std::ssize(corpus.train) == n * 8608 / 10661);
     CHECK(std::ssize(corpus.valid) == n * 964 / 10661);
     CHECK(std::ssize(corpus.test()) == n * 1089 / 10661);
-    CHECK((corpus.left_out.empty() ? 0 : corpus.left_out[0].rows) == n - kept);
+    CHECK((corpus.skipped.empty() ? 0 : corpus.skipped[0].rows) == n - kept);
     CHECK(n - kept < 3);
   }
   write_rt(folder.path(), 5);
@@ -163,7 +163,7 @@ TEST_CASE("sst5: every layout gives the same sentences") {
     CHECK(same(corpus.train, {{3, {"the", "rock"}}, {0, {"(", "bad"}}}));
     CHECK(same(corpus.valid, {{2, {"plain"}}}));
     CHECK(same(corpus.test(), {{4, {"very", "good"}}}));
-    CHECK(corpus.left_out.empty());
+    CHECK(corpus.skipped.empty());
   }
   TempDir flat;
   write_trees(flat / "trees");
@@ -251,7 +251,7 @@ TEST_CASE("rt: the real files") {
   CHECK(corpus.train.size() == 8608);
   CHECK(corpus.valid.size() == 964);
   CHECK(corpus.test().size() == 1089);
-  CHECK(corpus.left_out.at(0).rows == 1);
+  CHECK(corpus.skipped.at(0).rows == 1);
   CHECK(corpus.origin.find("Windows-1252, .xz") != std::string::npos);
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("own files: three splits, each in a form of its own") {
   CHECK(corpus.files[0] == folder / "train.txt");
   CHECK(corpus.files[1] == folder / "dev.csv");
   CHECK(corpus.files[2] == folder / "test.jsonl");
-  CHECK(corpus.left_out.empty());
+  CHECK(corpus.skipped.empty());
   CHECK(read_own_files(folder.path(), {.lower_case = false}).train[0].words == Words{"How", "far"});
   fs::rename(folder / "dev.csv", folder / "val.csv");
   CHECK(same_rows(read_own_files(folder.path(), {}).valid, corpus.valid));

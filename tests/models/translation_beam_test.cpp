@@ -62,7 +62,7 @@ TEST_CASE("beam search: the best extensions of all hypotheses stay open, with th
   CHECK(search.open()[0].parent == 1);
   CHECK(search.open()[1].symbols == Symbols{kB, kA});
   CHECK(search.open()[1].score == doctest::Approx(-4.5));
-  // Of equal scores the earlier hypothesis comes first.
+  // Among equal scores the earlier hypothesis comes first.
   say(search, {{{kA, -2}}, {{kA, -0.5f}}});
   CHECK(search.open()[0].symbols == Symbols{kB, kC, kA});
 }
@@ -154,7 +154,7 @@ TEST_CASE("beam search: a score that is no logarithm of a probability is an erro
   refused(std::nanf(""), -1, "symbol 1");
   refused(std::numeric_limits<float>::infinity(), -1, "symbol 1");
   say(search, {{{kA, -1}, {kB, -std::numeric_limits<float>::infinity()}}});
-  refused(-1, std::nanf(""), "symbol 2");  // at the longest the end alone counts
+  refused(-1, std::nanf(""), "symbol 2");  // at the longest only the end counts
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The sentences of translation: made-up ones by their rules, and data sets by their layouts.
+// The sentences of translation: synthetic ones by their rules, and data sets by their layouts.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -250,7 +250,7 @@ TEST_CASE("translation files: a corpus of one's own, of any two languages") {
   CHECK(corpus.train.source == Strings{"l&apos; eau , c&apos; est bon .", "bon !"});
   CHECK(corpus.valid.target == Strings{"it &apos;s it .", "two"});
   CHECK(corpus.raw_targets(task::Split::kTest) == Strings{"It's it.", "Two"});
-  // Of several names the first counts.
+  // The first of several names counts.
   test::write_bytes(folder / "valid.fr", "un\n");
   test::write_bytes(folder / "valid.en", "one\n");
   CHECK(read_corpus(folder.path(), options).valid.target == Strings{"one"});
@@ -268,7 +268,8 @@ TEST_CASE("translation files: a corpus of one's own, of any two languages") {
   }
   CHECK(refused(ErrorKind::kIo, "expected train.es, plain, .gz or .xz, got none",
                 {.corpus = "files", .languages = "es-en"}));
-  CHECK(refused(ErrorKind::kUsage, "tokenized: of multi30k it is known", {.tokenized = true}));
+  CHECK(refused(ErrorKind::kUsage, "tokenized: the corpus multi30k determines it",
+                {.tokenized = true}));
 }
 
 TEST_CASE("translation: the form of a user's lines follows from the data set") {

@@ -23,7 +23,7 @@ std::vector<T> values_of(const task::Batch& batch, PairInput value) {
 }
 
 // Its targets come to a longer bucket than its sources.
-data::PlannedStream small_stream(const task::StreamOptions& options) {
+data::DataLoader small_stream(const task::StreamOptions& options) {
   const Numbers nine{4, 5, 6, 7, 8, 9, 10, 11, 2};
   return {
       std::make_shared<PairRows>(data::SplitNotes{"small"},
@@ -32,8 +32,8 @@ data::PlannedStream small_stream(const task::StreamOptions& options) {
 }
 
 // The rows of a split as training numbers them.
-data::PlannedStream pair_stream(const TranslationData& of, Split split,
-                                const task::StreamOptions& options) {
+data::DataLoader pair_stream(const TranslationData& of, Split split,
+                             const task::StreamOptions& options) {
   ParallelCorpus corpus = of.corpus;
   data::SplitNotes notes = corpus.notes(split);
   const std::string where = fmt::format("{}, {}", corpus.origin, data::name_of(split));
@@ -43,7 +43,7 @@ data::PlannedStream pair_stream(const TranslationData& of, Split split,
 }
 
 TEST_CASE("pair rows: source, mask, what goes in and what comes out") {
-  data::PlannedStream stream = small_stream({.batch = 80});
+  data::DataLoader stream = small_stream({.batch = 80});
   REQUIRE(stream.steps(0) == 1);
   const task::Batch& batch = stream.at(0, 0);
   CHECK(batch.sizes == task::Sizes{5, 8, 16});
@@ -72,7 +72,7 @@ TEST_CASE("pair rows: source, mask, what goes in and what comes out") {
 }
 
 TEST_CASE("pair rows: the types that a network declares") {
-  data::PlannedStream stream = small_stream({});
+  data::DataLoader stream = small_stream({});
   const task::Batch& batch = stream.at(0, 0);
   const std::vector<task::Input> inputs = pair_inputs(batch.sizes);
   REQUIRE(inputs.size() == batch.values.size());
@@ -83,7 +83,7 @@ TEST_CASE("pair rows: the types that a network declares") {
 }
 
 TEST_CASE("pair rows: single rows") {
-  data::PlannedStream stream = small_stream({});
+  data::DataLoader stream = small_stream({});
   const task::Batch& batch = stream.pick(std::vector<std::int64_t>{0, 1});
   CHECK(batch.sizes == task::Sizes{2, 8, 16});
   CHECK(batch.rows == std::vector<std::int64_t>{0, 1});
@@ -103,7 +103,7 @@ TEST_CASE("translation data: lex200 as words, every pair once, all tokens counte
     const bool train = split == Split::kTrain;
     task::StreamOptions options{.batch = 1024};
     if (train) options.shuffle = 3;
-    data::PlannedStream stream = pair_stream(data, split, options);
+    data::DataLoader stream = pair_stream(data, split, options);
     ParallelCorpus corpus = data.corpus;
     const SentencePairs sentences = corpus.take(split);
     CHECK(stream.rows() == std::ssize(sentences.source));
@@ -122,14 +122,14 @@ TEST_CASE("translation data: lex200 as words, every pair once, all tokens counte
     }
     CHECK(tokens == expected);
     CHECK(std::ranges::all_of(times, [](int n) { return n == 1; }));
-    CHECK(stream.left_out().empty());
+    CHECK(stream.skipped().empty());
   }
 }
 
 TEST_CASE("translation data: a batch is a function of seed, epoch and step") {
   const TranslationData data = TranslationData::load({.train_rows = 2000});
-  data::PlannedStream first = pair_stream(data, Split::kTrain, {.batch = 512, .shuffle = 1});
-  data::PlannedStream second = pair_stream(data, Split::kTrain, {.batch = 512, .shuffle = 1});
+  data::DataLoader first = pair_stream(data, Split::kTrain, {.batch = 512, .shuffle = 1});
+  data::DataLoader second = pair_stream(data, Split::kTrain, {.batch = 512, .shuffle = 1});
   for (std::int64_t step = 0; step < first.steps(0); ++step) second.at(0, step);
   const task::Batch& here = first.at(3, 5);
   const task::Batch& there = second.at(3, 5);
@@ -158,28 +158,28 @@ TEST_CASE("translation data: pairs may be left out by their lengths in sub-words
       .clean_subwords = text::CleanOptions{.max_tokens = 4, .max_ratio = 1.2},
       .subwords = {.merges = 1}};
   const TranslationData data = TranslationData::load(options);
-  const data::PlannedStream stream = pair_stream(data, Split::kTrain, {.shuffle = 1});
+  const data::DataLoader stream = pair_stream(data, Split::kTrain, {.shuffle = 1});
   CHECK(stream.rows() == 10);
   CHECK(data.corpus.train.source == std::vector<std::string>(10, "ab"));
-  REQUIRE(stream.left_out().size() == 2);
-  CHECK(stream.left_out()[0].why == "have a side of more than 4 sub-words");
-  CHECK(stream.left_out()[1].why == "have one side longer than 1.2 times the other, in sub-words");
+  REQUIRE(stream.skipped().size() == 2);
+  CHECK(stream.skipped()[0].why == "a side of more than 4 sub-words");
+  CHECK(stream.skipped()[1].why == "one side longer than 1.2 times the other, in sub-words");
   CHECK(pair_stream(data, Split::kValid, {.shuffle = 1}).rows() == 30);
 }
 
 TEST_CASE("translation data: model.most_subwords holds for folders") {
-  const auto left_out = [](const test::Settings& settings) {
+  const auto skipped = [](const test::Settings& settings) {
     const train::Job job = test::small_job(settings, "translation");
     std::string said;
-    for (const task::LeftOut& left :
-         job.splits().stream(Split::kTrain, {.batch = 512, .shuffle = 1})->left_out()) {
+    for (const task::Skipped& left :
+         job.splits().stream(Split::kTrain, {.batch = 512, .shuffle = 1})->skipped()) {
       said += left.why + "; ";
     }
     return said;
   };
-  CHECK(left_out({"model.most_subwords=8"}).find("more than 8 sub-words") != std::string::npos);
-  CHECK(left_out({}).find("sub-words") == std::string::npos);
-  CHECK(left_out({"model.most_subwords=8", "data.source=builtin"}) == "");
+  CHECK(skipped({"model.most_subwords=8"}).find("more than 8 sub-words") != std::string::npos);
+  CHECK(skipped({}).find("sub-words") == std::string::npos);
+  CHECK(skipped({"model.most_subwords=8", "data.source=builtin"}) == "");
 }
 
 TEST_CASE("translation data: what is left out of training is said") {
@@ -198,18 +198,17 @@ TEST_CASE("translation data: what is left out of training is said") {
                              .clean = {.min_tokens = 2, .max_tokens = 5, .max_ratio = 1.2},
                              .train_rows = 4};
   const TranslationData data = TranslationData::load(options);
-  const data::PlannedStream stream = pair_stream(data, Split::kTrain, {.shuffle = 1});
+  const data::DataLoader stream = pair_stream(data, Split::kTrain, {.shuffle = 1});
   CHECK(stream.rows() == 4);
   std::string said;
-  for (const task::LeftOut& left : stream.left_out()) {
+  for (const task::Skipped& left : stream.skipped()) {
     said += fmt::format("{} {}; ", left.rows, left.why);
   }
-  CHECK(
-      said ==
-      "10 have a side of fewer than 2 words; 10 have a side of more than 5 words; 10 have one side "
-      "longer than 1.2 times the other, in words; 6 stand after the first 4; ");
+  CHECK(said ==
+        "10 a side of fewer than 2 words; 10 a side of more than 5 words; 10 one side "
+        "longer than 1.2 times the other, in words; 6 beyond the first 4; ");
   CHECK(pair_stream(data, Split::kValid, {.shuffle = 1}).rows() == 40);
-  CHECK(pair_stream(data, Split::kValid, {.shuffle = 1}).left_out().empty());
+  CHECK(pair_stream(data, Split::kValid, {.shuffle = 1}).skipped().empty());
   options.clean = {.min_tokens = 90};
   CHECK(refuses(ErrorKind::kBadInput, "expected training pairs, got none of 40 that is fit",
                 [&] { TranslationData::load(options); }));

@@ -169,7 +169,7 @@ TEST_CASE("translation: the parameters of the networks of the papers") {
   const TranslationNetwork network({}, {subwords, subwords}, std::nullopt);
   Graph g;
   nn::Net net{.graph = g};
-  net.tick = g.input("tick", {DType::kI32, {}});
+  net.step = g.input("step", {DType::kI32, {}});
   net.first_row = g.input("first_row", {DType::kI32, {}});
   network.build(net, train::add_inputs(g, network, network.sizes(64)));
   const std::int64_t table = few.dictionary().size() * 512;

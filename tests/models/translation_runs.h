@@ -1,4 +1,4 @@
-// What the tests of translation share: a network that has learned a few pairs, and searches with
+// Helpers of the tests of translation: a network that has learned a few pairs, and searches with
 // it.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The search that keeps keys and values against the one that computes every position anew, and
+// The search that keeps keys and values against the one that computes every position again, and
 // against sums by hand.
 #include <doctest/doctest.h>
 
@@ -33,7 +33,7 @@ void check_equal(const Ranked& got, const Ranked& expected) {
   }
 }
 
-// Sides of unlike lengths, an unknown word, an empty line and spaces alone.
+// Sides of unlike lengths, an unknown word, an empty line and a line of only spaces.
 Lines mixed_lines(const TranslationRun& run) {
   Lines lines = run.sources(6);
   lines.insert(lines.begin() + 2, {"", "s1 never-seen s3", "   ", "s5"});

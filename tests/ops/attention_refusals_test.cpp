@@ -1,4 +1,4 @@
-// What attention refuses.
+// Refusals of attention.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -42,8 +42,8 @@ TEST_CASE("attention: refusals") {
          in[3].shape = {2, 3};
        },
        "key_mask: expected (2, 5), got (2, 3)"},
-      {[](auto& in, auto&) { in[4].dtype = DType::kF32; }, "tick: expected i32, got f32"},
-      {[](auto& in, auto&) { in[4].shape = {1}; }, "tick: expected (), got (1)"},
+      {[](auto& in, auto&) { in[4].dtype = DType::kF32; }, "step: expected i32, got f32"},
+      {[](auto& in, auto&) { in[4].shape = {1}; }, "step: expected (), got (1)"},
       {[](auto& in, auto&) { in[5].dtype = DType::kF32; }, "first_row: expected i32, got f32"},
       {[](auto& in, auto&) { in[5].shape = {2}; }, "first_row: expected (), got (2)"},
       {[](auto&, auto& a) { a.heads = 3; }, "heads: expected a divisor of the 8 features, got 3"},
@@ -95,7 +95,7 @@ TEST_CASE("attention: refusals of sizes") {
       [&] {
         g.add(kAttention, {q, k, k, {}, n, {}}, AttentionAttrs{});
       },
-      "[attention] tick", "expected none without dropout");
+      "[attention] step", "expected none without dropout");
 }
 
 TEST_CASE("attention: lse has no gradient") {

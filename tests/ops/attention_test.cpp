@@ -143,7 +143,7 @@ AttentionStep probability_step(std::int64_t b, std::int64_t queries, const Atten
 TEST_CASE("attention: the probability of a key is dropped by its number in its row, head, query") {
   const AttentionAttrs attrs{.heads = 3, .p = 0.4, .seed = 0x123456789, .stream = 0};
   AttentionStep step = probability_step(2, 5, attrs);
-  step.tick = 11, step.first_row = 1000;
+  step.step = 11, step.first_row = 1000;
   const Tensor y = run_step(step).at("y").clone();
   const Philox random(0x123456789, stream_of("attention"), 11);
   for (std::uint64_t e = 0; e < std::uint64_t(y.elements()); ++e) {

@@ -6,16 +6,17 @@
 #include <limits>
 
 #include "src/ops/attention.h"
+#include "src/ops/attention_window.h"
 #include "src/ops/column_gradient_sums.h"
 #include "src/ops/column_moments.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
+#include "src/ops/embedding_bag.h"
 #include "src/ops/filter_bank.h"
 #include "src/ops/layout.h"
 #include "src/ops/linear_cross_entropy.h"
-#include "src/ops/lookup_sum.h"
 #include "src/ops/loss.h"
 #include "src/ops/matmul.h"
 #include "src/ops/mixture_density.h"
@@ -43,7 +44,6 @@
 #include "src/ops/relative_attention.h"
 #include "src/ops/row_gradient.h"
 #include "src/ops/search.h"
-#include "src/ops/soft_window.h"
 #include "src/ops/softmax.h"
 #include "src/ops/stop_gradient.h"
 #include "tests/support/checks.h"
@@ -152,15 +152,14 @@ using AllAttrs =
          EmbeddingBackwardAttrs, FilterBankAttrs, FusedAttrs, GravesAttrs, GroupIdsAttrs,
          GroupNormAttrs, GroupNormBackwardAttrs, GroupScalingAttrs, InstanceNormAttrs,
          InstanceNormBackwardAttrs, LayerNormAttrs, LayerNormBackwardAttrs, LinearLossAttrs,
-         LookupSumAttrs, MabnAttrs, MabnBackwardAttrs, MatmulAttrs, MixtureAttrs, MultilinearAttrs,
-         NormNoiseAttrs, PadAttrs, PnVAttrs, PnVBackwardAttrs, PoolAttrs, PoolBackwardAttrs,
-         PowerNormAttrs, PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs,
+         EmbeddingBagAttrs, MabnAttrs, MabnBackwardAttrs, MatmulAttrs, MixtureAttrs,
+         MultilinearAttrs, NormNoiseAttrs, PadAttrs, PnVAttrs, PnVBackwardAttrs, PoolAttrs,
+         PoolBackwardAttrs, PowerNormAttrs, PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs,
          RelativeAttentionAttrs, ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs,
-         ScaleNormAttrs, SgdAttrs, SliceAttrs, SoftWindowAttrs, SplitAttrs, SumSquaresAttrs,
-         TopKAttrs, TransposeAttrs,
-         UncentredSumsAttrs, WeightNormAttrs>;
+         ScaleNormAttrs, SgdAttrs, SliceAttrs, AttentionWindowAttrs, SplitAttrs, SumSquaresAttrs,
+         TopKAttrs, TransposeAttrs, UncentredSumsAttrs, WeightNormAttrs>;
 
-// Whether the op's attributes are a T. Then values of it, drawn, are printed and read back.
+// Whether the op's attributes are a T. Then values of it, sampled, are printed and read back.
 template <class T>
 bool round_trips(const OpInfo& op, std::uint32_t seed) {
   if (op.attrs.find<T>() == nullptr) return false;

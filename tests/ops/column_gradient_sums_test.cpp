@@ -10,7 +10,7 @@
 namespace keel::test {
 namespace {
 
-// x is the column (1, 3, 8) with dy = (1, -2, 5) and the last row left out; mean 2, rstd = rpsi
+// x is the column (1, 3, 8) with dy = (1, -2, 5) and the last row left out; mean 2, rstd = rstd
 // = 2.
 void check_sums(const Build& build, const Tensor& expected) {
   OpCase c;
@@ -65,7 +65,7 @@ TEST_CASE("column gradient sums: refusals") {
   check_op_refused(types({3, 1}, {2}), uncentred({}), "uncentred_gradient_sums",
                    "dy: expected (3, 2), got (3, 1)");
   check_op_refused(types({3, 2}, {3}), uncentred({}), "uncentred_gradient_sums",
-                   "rpsi: expected (2), got (3)");
+                   "rstd: expected (2), got (3)");
 }
 
 }  // namespace

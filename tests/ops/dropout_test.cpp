@@ -18,10 +18,10 @@ Tensor row_of_ones(std::int64_t n) {
   return t;
 }
 
-OpCase case_of(Tensor x, std::int32_t tick, const DropoutAttrs& attrs, std::int32_t first_row = 0) {
+OpCase case_of(Tensor x, std::int32_t step, const DropoutAttrs& attrs, std::int32_t first_row = 0) {
   OpCase c;
   c.inputs.push_back(std::move(x));
-  c.inputs.push_back(i32({}, {tick}));
+  c.inputs.push_back(i32({}, {step}));
   c.inputs.push_back(i32({}, {first_row}));
   c.build = [attrs](Graph& g, const std::vector<Value>& v) {
     return std::vector{g.add(kDropout, v, attrs)};
@@ -52,9 +52,9 @@ TEST_CASE("dropout: element e of a row is kept when word e % 4 of its block e / 
   const DropoutAttrs rows[] = {{0.5, 1, 2}, {0.1, -1, 0xFFFFFFFFll}, {0.9, 0x123456789ll, 7}};
   for (const DropoutAttrs& attrs : rows) {
     CAPTURE(Attrs(attrs).text());
-    for (std::int32_t tick : {0, 1, 1000000}) {
-      check_contract(case_of(random_normal({5, 7}, 1), tick, attrs), attrs, 5);
-      check_contract(case_of(random_normal({2, 3, 4}, 1), tick, attrs, 48), attrs, 2);
+    for (std::int32_t step : {0, 1, 1000000}) {
+      check_contract(case_of(random_normal({5, 7}, 1), step, attrs), attrs, 5);
+      check_contract(case_of(random_normal({2, 3, 4}, 1), step, attrs, 48), attrs, 2);
     }
     check_contract(case_of(random_normal({6}, 1), 3, attrs, 0x7FFFFFFF), attrs, 6);
     check_contract(case_of(random_normal({}, 1), 3, attrs, 5), attrs, 1);
@@ -82,8 +82,8 @@ double agreement(const Tensor& a, const Tensor& b) {
 }
 
 TEST_CASE("dropout: another update, seed or stream draws an independent mask") {
-  const auto mask = [](std::int32_t tick, const DropoutAttrs& attrs) {
-    OpCase c = case_of(row_of_ones(10000), tick, attrs);
+  const auto mask = [](std::int32_t step, const DropoutAttrs& attrs) {
+    OpCase c = case_of(row_of_ones(10000), step, attrs);
     c.gradients = false;
     return run_reference(c).at("y0").clone();
   };
@@ -98,7 +98,7 @@ TEST_CASE("dropout: another update, seed or stream draws an independent mask") {
 TEST_CASE("dropout: two dropouts of one graph take the streams of their names") {
   Graph g;
   const Value x = g.input("x", {DType::kF32, {4}});
-  const RandomKey key{g.input("tick", {DType::kI32, {}}), g.input("first_row", {DType::kI32, {}})};
+  const RandomKey key{g.input("step", {DType::kI32, {}}), g.input("first_row", {DType::kI32, {}})};
   const Value a = ops::dropout(g, x, key, 0.5, 1);
   const auto scope = g.scope("block");
   const Value b = ops::dropout(g, a, key, 0.5, 1);
@@ -122,9 +122,9 @@ TEST_CASE("dropout: refusals") {
   };
   refused({x, i, i}, 1, "p: expected in [0, 1), got 1");
   refused({x, i, i}, -0.1, "p: expected in [0, 1), got -0.1");
-  refused({x, x, i}, 0.5, "tick: expected i32, got f32");
+  refused({x, x, i}, 0.5, "step: expected i32, got f32");
   refused({x, i, x}, 0.5, "first_row: expected i32, got f32");
-  refused({x, list, i}, 0.5, "tick: expected (), got (1)");
+  refused({x, list, i}, 0.5, "step: expected (), got (1)");
   refused({x, i, list}, 0.5, "first_row: expected (), got (1)");
   refused({i, i, i}, 0.5, "x: expected a floating type, got i32");
   refused({{DType::kF32, {1, 1ll << 34}}, i, i}, 0.5,

@@ -87,7 +87,7 @@ std::vector<Case> other_cases() {
   cases.push_back(case_of(kGruCell, {two, two, s, s, s, {3}}));
   cases.push_back(case_of(kGruCellBackward, {three, s, s, s, {3}}));
   for (auto c = cases.end() - 6; c != cases.end(); ++c) c->inputs.back() = mask.clone();
-  cases.push_back(case_of(kPut, {{2, 3, 5}, {2, 1, 5}, {}}));
+  cases.push_back(case_of(kScatter, {{2, 3, 5}, {2, 1, 5}, {}}));
   cases.back().inputs[2] = i32({}, {1});
   cases.push_back(case_of(kSgdStep, {s, s, {}, {}, s}, SgdAttrs{0.9, 0.1, true}));
   cases.push_back(case_of(kAdamStep, {s, s, {}, {}, {}, s, s}, AdamAttrs{.weight_decay = 0.1}));
@@ -102,7 +102,7 @@ std::vector<Case> other_cases() {
   by_rows(kSgdStep, {s, rows, {}, {}, s, {2}}, SgdAttrs{.momentum = 0.9});
   cases.push_back(case_of(kAdagradStep, {s, s, {}, {}, s}, AdagradAttrs{}));
   for (double& h : cases.back().inputs[4].as<double>()) h *= h;
-  cases.push_back(case_of(kGravesStep, {s, s, {}, {}, s, s, s}, GravesAttrs{}));
+  cases.push_back(case_of(kRmspropStep, {s, s, {}, {}, s, s, s}, GravesAttrs{}));
   for (double& n : cases.back().inputs[4].as<double>()) n = 4 + n * n;
   return cases;
 }

@@ -126,7 +126,7 @@ TEST_CASE("matmul: b in panels") {
   c.gradients = false;
   c.build = [](Graph& g, const std::vector<Value>& v) {
     return std::vector{g.add(kMatmul, {v[0], v[1], v[2]},
-                             MatmulAttrs{.activation = Activation::kRelu, .panel_columns = 3})};
+                             MatmulAttrs{.activation = Activation::kRelu, .packed_columns = 3})};
   };
   check_close(run_reference(c).at("y0"), f64({2, 3}, {41, 52, 0, 4100, 5200, 0}));
 }
@@ -139,7 +139,7 @@ TEST_CASE("matmul: panels that are refused") {
     };
     check_op_refused({type({2, 5}), type(panels)}, build, "matmul", part);
   };
-  const MatmulAttrs nine{.panel_columns = 9};
+  const MatmulAttrs nine{.packed_columns = 9};
   const char* expected = "b: expected panels of a matrix (5, 9), got ";
   refuse({2, 5, 4}, nine, expected);
   refuse({4, 5, 4}, nine, expected);
@@ -147,7 +147,7 @@ TEST_CASE("matmul: panels that are refused") {
   refuse({9, 5, 0}, nine, expected);
   refuse({9, 0, 1}, nine, expected);
   refuse({5, 9}, nine, expected);
-  refuse({3, 5, 4}, {.transpose_b = true, .panel_columns = 9}, "b: expected panels that are not");
+  refuse({3, 5, 4}, {.transpose_b = true, .packed_columns = 9}, "b: expected panels that are not");
 }
 
 TEST_CASE("matmul: refusals") {
@@ -180,7 +180,7 @@ TEST_CASE("matmul: what passes made of it refuses a gradient instead of a wrong 
   };
   check_refuses(g.add(kMatmul, {a, a, Value{}}, MatmulAttrs{.activation = Activation::kRelu}),
                 "before activations");
-  check_refuses(g.add(kMatmul, {a, b, Value{}}, MatmulAttrs{.panel_columns = 2}), "before b");
+  check_refuses(g.add(kMatmul, {a, b, Value{}}, MatmulAttrs{.packed_columns = 2}), "before b");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ OpCase mixture_case(Tensor y, Tensor points, Tensor mask = {}) {
   return c;
 }
 
-// The outputs alone.
+// Only the outputs.
 Results forward_of(OpCase c) {
   c.gradients = false;
   c.build = [](Graph& g, const std::vector<Value>& v) {

@@ -39,7 +39,7 @@ TEST_CASE("multilinear_attention: by hand") {
   c.inputs.push_back(f64({4, 1}, {1, 10, 100, 1000}));
   c.gradients = false;
   c.build = attend({});
-  // H of query 0 is (8, 7.5), of query 1 (16, 15); query 0 meets the pair (0, 0) alone.
+  // H of query 0 is (8, 7.5), of query 1 (16, 15); query 0 meets only the pair (0, 0).
   const double last = 16 * 7 + 10 * 16 * 11 + 100 * 15 * 7 + 1000 * 15 * 11;
   check_close(run_reference(c).at("y0"), f64({1, 2, 1}, {8 * 7, last}));
   c.build = attend({.causal = false});

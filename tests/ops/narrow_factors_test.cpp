@@ -1,4 +1,4 @@
-// What the reference rounds beside factors of bf16, in cases that can be computed by hand.
+// The reference's roundings beside factors of bf16, in cases that can be computed by hand.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -13,14 +13,14 @@ namespace keel::test {
 namespace {
 
 struct Key {
-  std::int32_t tick = 3, first_row = 0;
+  std::int32_t step = 3, first_row = 0;
 };
 
 OpCase case_of(const Shape& shape, const NormNoiseAttrs& attrs, Key key = {},
                std::vector<std::uint8_t> mask = {}) {
   OpCase c;
   c.inputs.push_back(random_normal(shape, 1));
-  c.inputs.push_back(i32({}, {key.tick}));
+  c.inputs.push_back(i32({}, {key.step}));
   c.inputs.push_back(i32({}, {key.first_row}));
   if (!mask.empty()) c.inputs.push_back(Tensor::of<std::uint8_t>({std::ssize(mask)}, mask));
   c.build = [attrs](Graph& g, const std::vector<Value>& v) {
@@ -31,10 +31,11 @@ OpCase case_of(const Shape& shape, const NormNoiseAttrs& attrs, Key key = {},
 }
 
 // y = S x + M by the words of the contract.
-struct Drawn {
+struct Sampled {
   double s, m;
 };
-Drawn drawn(const NormNoiseAttrs& a, const Philox& random, std::uint64_t j, const Philox4& own) {
+Sampled sampled(const NormNoiseAttrs& a, const Philox& random, std::uint64_t j,
+                const Philox4& own) {
   const auto uniform = [](std::uint32_t word) { return (word >> 8) * 0x1p-24; };
   const auto around = [&](double centre, double width, std::uint32_t word) {
     return centre - width + 2 * width * uniform(word);
@@ -60,14 +61,14 @@ void check_contract(const OpCase& c, const NormNoiseAttrs& attrs) {
     const std::uint64_t block = std::uint64_t(i % attrs.positions * channels + j);
     const bool is_kept = c.inputs.size() < 4 || c.inputs[3].at(i) != 0;
     const auto [s, m] =
-        is_kept ? drawn(attrs, random, std::uint64_t(j), random.block(row << 32 | block))
-                : Drawn{1, 0};
+        is_kept ? sampled(attrs, random, std::uint64_t(j), random.block(row << 32 | block))
+                : Sampled{1, 0};
     CHECK(results.at("y0").at(e) == doctest::Approx(s * c.inputs[0].at(e) + m).epsilon(1e-12));
     CHECK(results.at("d0").at(e) == doctest::Approx(s * weights.at(e)).epsilon(1e-12));
   }
 }
 
-TEST_CASE("norm_noise: y = S x + M, drawn by the words of the contract") {
+TEST_CASE("norm_noise: y = S x + M, sampled by the words of the contract") {
   const NormNoiseAttrs rows[] = {{.seed = 1, .stream = 2},
                                  {2, 3, 0.5, 0.25, -1, 0xFFFFFFFFll},
                                  {0, 1, 0, 0, 0x123456789ll, 7}};
@@ -83,7 +84,7 @@ TEST_CASE("norm_noise: y = S x + M, drawn by the words of the contract") {
   }
 }
 
-// Of x = 0 it leaves M, of two x one apart it leaves S.
+// With x = 0 the result is M; the results of two x one apart differ by S.
 TEST_CASE("norm_noise: moments of the noise") {
   constexpr std::int64_t kRows = 20000;
   const NormNoiseAttrs attrs{.n_mean = 0.5, .n_std = 3, .r_mean = 0.2, .r_std = 0.3, .seed = 5};
@@ -115,8 +116,8 @@ TEST_CASE("norm_noise: moments of the noise") {
 }
 
 TEST_CASE("norm_noise: every update and layer draws anew") {
-  const auto run = [](std::int32_t tick, const NormNoiseAttrs& attrs) {
-    return run_reference(case_of({5, 4}, attrs, {.tick = tick})).at("y0").clone();
+  const auto run = [](std::int32_t step, const NormNoiseAttrs& attrs) {
+    return run_reference(case_of({5, 4}, attrs, {.step = step})).at("y0").clone();
   };
   const Tensor base = run(0, {.seed = 1, .stream = 1});
   check_close(run(0, {.seed = 1, .stream = 1}), base, 0);
@@ -126,7 +127,7 @@ TEST_CASE("norm_noise: every update and layer draws anew") {
   }
   Graph g;
   const Value x = g.input("x", {DType::kF32, {4, 2}});
-  const RandomKey key{g.input("tick", {DType::kI32, {}}), g.input("first_row", {DType::kI32, {}})};
+  const RandomKey key{g.input("step", {DType::kI32, {}}), g.input("first_row", {DType::kI32, {}})};
   const Value a = ops::norm_noise(g, x, {key}, {});
   const auto scope = g.scope("block");
   const Value b = ops::norm_noise(g, a, {key}, {});
@@ -142,20 +143,20 @@ TEST_CASE("norm_noise: gradients") {
 
 TEST_CASE("norm_noise: refusals") {
   struct Types {
-    TensorType x{DType::kF32, {4, 3}}, tick{DType::kI32, {}}, first_row{DType::kI32, {}},
+    TensorType x{DType::kF32, {4, 3}}, step{DType::kI32, {}}, first_row{DType::kI32, {}},
         mask{DType::kU8, {4}};
   };
   const auto refused = [](const Types& t, const NormNoiseAttrs& attrs, std::string_view message) {
     check_op_refused(
-        {t.x, t.tick, t.first_row, t.mask},
+        {t.x, t.step, t.first_row, t.mask},
         [&](Graph& g, const std::vector<Value>& in) {
           return std::vector{ops::norm_noise(g, in[0], {{in[1], in[2]}, in[3]}, attrs)};
         },
         "norm_noise", message);
   };
   refused({.x = {DType::kF32, {4}}}, {}, "x: expected (rows, channels) or (n, channels, h, w)");
-  refused({.tick = {DType::kF32, {}}}, {}, "tick: expected i32, got f32");
-  refused({.tick = {DType::kI32, {1}}}, {}, "tick: expected (), got (1)");
+  refused({.step = {DType::kF32, {}}}, {}, "step: expected i32, got f32");
+  refused({.step = {DType::kI32, {1}}}, {}, "step: expected (), got (1)");
   refused({.first_row = {DType::kF32, {}}}, {}, "first_row: expected i32, got f32");
   refused({.mask = {DType::kU8, {3}}}, {}, "mask: expected (4), got (3)");
   refused({.x = {DType::kF32, {4, 3, 1, 1}}}, {}, "mask: expected none for images, got (4)");

@@ -48,4 +48,24 @@ TEST_CASE("op_table: an op says what its gradient is exactly when it has a backw
 }
 
 }  // namespace
+// What a backward reads is known after the forward, so that it can be built from names alone.
+TEST_CASE("op table: the backward of a norm reads inputs and outputs of the forward, and dy") {
+  int norms = 0;
+  for (const OpInfo* op : all_ops()) {
+    const OpInfo* forward = op->forward;
+    if (forward == nullptr) continue;
+    ++norms;
+    CAPTURE(op->name);
+    const std::string dy = "d" + std::string(forward->output_names.front());
+    for (const OpInput& input : op->inputs) {
+      CAPTURE(input.name);
+      const bool is_known =
+          input_place(*forward, input.name) >= 0 || output_place(*forward, input.name) >= 0;
+      CHECK((is_known || input.name == dy || input.name == "sums"));
+    }
+    CHECK(op->output_names.front() == "d" + std::string(forward->inputs.front().name));
+  }
+  CHECK(norms == 14);
+}
+
 }  // namespace keel::test

@@ -130,7 +130,7 @@ TEST_CASE("optimizer forms: RMSProp of Graves") {
     CAPTURE(Attrs(a).text());
     check_formula(
         [&](Graph& g, const std::vector<Value>& v, Value) {
-          return ops::graves_step(g, {v[0], v[1], v[2], v[3], v[4], v[5], v[6]}, a);
+          return ops::rmsprop_step(g, {v[0], v[1], v[2], v[3], v[4], v[5], v[6]}, a);
         },
         3,
         [&](const Element& x) -> Next {
@@ -150,8 +150,8 @@ TEST_CASE("optimizer forms: a variance below 0 counts as 0") {
   c.gradients = false;
   c.build = [](Graph& g, const std::vector<Value>& v) {
     const Value lr = g.constant(kLr, DType::kF64), zero = g.constant(f64({1}, {0}));
-    return std::vector{ops::graves_step(g, {v[0], v[1], lr, {}, v[2], v[3], zero},
-                                        {.keep = 0.99, .weight_decay = 0.5})};
+    return std::vector{ops::rmsprop_step(g, {v[0], v[1], lr, {}, v[2], v[3], zero},
+                                         {.keep = 0.99, .weight_decay = 0.5})};
   };
   // n = 0.99 * 4 + 0.01 / 4 = 3.9625 and q = 0.99 * 3 + 0.01 / 2 = 2.975, whose square is 8.85.
   CHECK(run_reference(c).at("y0").at(0) == doctest::Approx(1 - kLr * 0.5 / 0.01).epsilon(1e-13));
@@ -178,7 +178,7 @@ TEST_CASE("optimizer forms: refusals") {
   };
   const auto graves = [](const GravesAttrs& attrs) -> Build {
     return [attrs](Graph& g, const std::vector<Value>& v) {
-      return std::vector{ops::graves_step(g, {v[0], v[1], v[2], v[3], v[4], v[5], v[6]}, attrs)};
+      return std::vector{ops::rmsprop_step(g, {v[0], v[1], v[2], v[3], v[4], v[5], v[6]}, attrs)};
     };
   };
   const std::vector<TensorType> one{p, p, scalar, scalar, p};
@@ -189,16 +189,16 @@ TEST_CASE("optimizer forms: refusals") {
                    "eps: expected a value in its range, got 0");
   check_op_refused(one, adagrad({.lr_scale = -1}), "adagrad_step",
                    "lr_scale: expected a value in its range, got -1");
-  check_op_refused(three, graves({.keep = 1}), "graves_step",
+  check_op_refused(three, graves({.keep = 1}), "rmsprop_step",
                    "keep: expected a value in its range, got 1");
-  check_op_refused(three, graves({.momentum = -0.5}), "graves_step",
+  check_op_refused(three, graves({.momentum = -0.5}), "rmsprop_step",
                    "momentum: expected a value in its range, got -0.5");
-  check_op_refused(three, graves({.eps = 0}), "graves_step",
+  check_op_refused(three, graves({.eps = 0}), "rmsprop_step",
                    "eps: expected a value in its range, got 0");
   for (std::size_t port : {4, 5, 6}) {
     std::vector<TensorType> types = three;
     types[port] = other;
-    check_op_refused(types, graves({}), "graves_step", "expected f32(4), got f32(3)");
+    check_op_refused(types, graves({}), "rmsprop_step", "expected f32(4), got f32(3)");
   }
 }
 

@@ -12,9 +12,9 @@
 namespace keel::test {
 namespace {
 
-OpCase case_of(const RandomNormalAttrs& attrs, std::int32_t tick = 3, std::int32_t first_row = 0) {
+OpCase case_of(const RandomNormalAttrs& attrs, std::int32_t step = 3, std::int32_t first_row = 0) {
   OpCase c;
-  c.inputs.push_back(i32({}, {tick}));
+  c.inputs.push_back(i32({}, {step}));
   c.inputs.push_back(i32({}, {first_row}));
   c.gradients = false;
   c.build = [attrs](Graph& g, const std::vector<Value>& v) {
@@ -23,12 +23,12 @@ OpCase case_of(const RandomNormalAttrs& attrs, std::int32_t tick = 3, std::int32
   return c;
 }
 
-Tensor drawn(const OpCase& c) { return run_reference(c).at("y0").clone(); }
+Tensor sampled(const OpCase& c) { return run_reference(c).at("y0").clone(); }
 
 TEST_CASE("random_normal: Box-Muller of words 2e and 2e + 1 of the row") {
   for (const Shape& shape : {Shape{}, Shape{5}, Shape{4, 7}, Shape{2, 3, 5}}) {
     CAPTURE(shape.text());
-    const Tensor y = drawn(case_of({shape, DType::kF32, -1, 7}, 9, 48));
+    const Tensor y = sampled(case_of({shape, DType::kF32, -1, 7}, 9, 48));
     const std::int64_t width = shape.rank() < 2 ? 1 : shape.elements() / shape[0];
     const Philox random(~0ull, 7, 9);
     for (std::int64_t i = 0; i < shape.elements(); ++i) {
@@ -45,7 +45,7 @@ TEST_CASE("random_normal: Box-Muller of words 2e and 2e + 1 of the row") {
 // Each moment within five standard deviations of its mean over n independent normal numbers.
 TEST_CASE("random_normal: moments, and no correlation of neighbours") {
   constexpr double kRows = 200, kWidth = 501, kCount = kRows * kWidth;
-  const Tensor y = drawn(case_of({{200, 501}, DType::kF32, 5, 6}));
+  const Tensor y = sampled(case_of({{200, 501}, DType::kF32, 5, 6}));
   double sums[5] = {}, along = 0, across = 0;
   for (std::int64_t i = 0; i < y.elements(); ++i) {
     double power = 1;
@@ -63,11 +63,11 @@ TEST_CASE("random_normal: moments, and no correlation of neighbours") {
 }
 
 TEST_CASE("random_normal: another update, seed, stream or row draws anew") {
-  const Tensor base = drawn(case_of({{3, 4}, DType::kF32, 1, 1}, 0));
-  for (const Tensor& other : {drawn(case_of({{3, 4}, DType::kF32, 1, 1}, 1)),
-                              drawn(case_of({{3, 4}, DType::kF32, 2, 1}, 0)),
-                              drawn(case_of({{3, 4}, DType::kF32, 1, 2}, 0)),
-                              drawn(case_of({{3, 4}, DType::kF32, 1, 1}, 0, 3))}) {
+  const Tensor base = sampled(case_of({{3, 4}, DType::kF32, 1, 1}, 0));
+  for (const Tensor& other : {sampled(case_of({{3, 4}, DType::kF32, 1, 1}, 1)),
+                              sampled(case_of({{3, 4}, DType::kF32, 2, 1}, 0)),
+                              sampled(case_of({{3, 4}, DType::kF32, 1, 2}, 0)),
+                              sampled(case_of({{3, 4}, DType::kF32, 1, 1}, 0, 3))}) {
     for (std::int64_t e = 0; e < 12; ++e) CHECK(other.at(e) != base.at(e));
   }
 }
@@ -95,7 +95,7 @@ TEST_CASE("random_normal: refusals") {
         "random_normal", part);
   };
   const TensorType y{DType::kF32, {4}}, i{DType::kI32, {}}, list{DType::kI32, {1}};
-  refused({y, i}, y, "tick: expected i32, got f32");
+  refused({y, i}, y, "step: expected i32, got f32");
   refused({i, list}, y, "first_row: expected (), got (1)");
   refused({i, i}, i, "y: expected f32 or f64, got i32");
   refused({i, i}, {DType::kBF16, {4}}, "y: expected f32 or f64, got bf16");

@@ -88,7 +88,7 @@ TEST_CASE("recurrent ops: gradients") {
   }
 }
 
-// The loss may see c alone, or h alone after another norm of c.
+// The loss may see only c, or only h after another norm of c.
 TEST_CASE("recurrent ops: gradients where one output is not read") {
   OpCase c = lstm_case(false);
   c.build = [](Graph& g, const std::vector<Value>& v) {

@@ -42,12 +42,12 @@ OpCase put_case(Tensor memory, Tensor x, std::int32_t t) {
   c.inputs.push_back(i32({}, {t}));
   c.gradients = false;
   c.build = [](Graph& g, const std::vector<Value>& v) {
-    return std::vector{ops::put(g, v[0], v[1], v[2])};
+    return std::vector{ops::scatter(g, v[0], v[1], v[2])};
   };
   return c;
 }
 
-TEST_CASE("put: one place of every row; a place that is not there is seen") {
+TEST_CASE("scatter: one place of every row; a place that is not there is seen") {
   const auto y = [](std::int32_t t) {
     return run_reference(put_case(f64({2, 3, 1}, {1, 2, 3, 4, 5, 6}), f64({2, 1, 1}, {7, 8}), t))
         .at("y0")
@@ -82,15 +82,19 @@ TEST_CASE("search: refusals") {
   check_op_refused({x}, ranked(0), "top_k", "k: expected 1 to the width 3, got 0");
   check_op_refused({{DType::kF32, {3}}}, ranked(1), "top_k", "x: expected (rows, width), got (3)");
   check_op_refused({{DType::kI32, {2, 3}}}, ranked(1), "top_k", "x: expected a floating");
-  const Build put = [](Graph& g, const std::vector<Value>& v) {
-    return std::vector{ops::put(g, v[0], v[1], v[2])};
+  const Build scatter = [](Graph& g, const std::vector<Value>& v) {
+    return std::vector{ops::scatter(g, v[0], v[1], v[2])};
   };
   const TensorType memory{DType::kF32, {2, 5, 3}}, row{DType::kF32, {2, 1, 3}}, t{DType::kI32, {}};
-  check_op_refused({x, row, t}, put, "put", "memory: expected (rows, length, width), got (2, 3)");
-  check_op_refused({memory, memory, t}, put, "put", "x: expected (2, 1, 3), got (2, 5, 3)");
-  check_op_refused({memory, {DType::kF64, {2, 1, 3}}, t}, put, "put", "x: expected f32, got f64");
-  check_op_refused({memory, row, {DType::kI32, {1}}}, put, "put", "t: expected (), got (1)");
-  check_op_refused({memory, row, {DType::kF32, {}}}, put, "put", "t: expected i32, got f32");
+  check_op_refused({x, row, t}, scatter, "scatter",
+                   "memory: expected (rows, length, width), got (2, 3)");
+  check_op_refused({memory, memory, t}, scatter, "scatter", "x: expected (2, 1, 3), got (2, 5, 3)");
+  check_op_refused({memory, {DType::kF64, {2, 1, 3}}, t}, scatter, "scatter",
+                   "x: expected f32, got f64");
+  check_op_refused({memory, row, {DType::kI32, {1}}}, scatter, "scatter",
+                   "t: expected (), got (1)");
+  check_op_refused({memory, row, {DType::kF32, {}}}, scatter, "scatter",
+                   "t: expected i32, got f32");
 }
 
 TEST_CASE("search: there is no gradient") {

@@ -1,4 +1,4 @@
-// What changes the gradient on its way back.
+// Ops that change the gradient on its way back.
 #include "src/ops/stop_gradient.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ TEST_CASE("stop_gradient: passes the value and holds the gradient back") {
   };
   const Results results = run_reference(c);
   check_close(results.at("y0"), c.inputs[0], 0);
-  // Of x * 2x only the first factor moves; y0 does not move at all.
+  // Only the first factor of x * 2x moves; y0 does not move at all.
   const Tensor weights = random_normal({3}, 901);
   for (std::int64_t e = 0; e < 3; ++e) {
     CHECK(results.at("d0").at(e) == doctest::Approx(weights.at(e) * 2 * c.inputs[0].at(e)));

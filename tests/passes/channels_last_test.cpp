@@ -136,8 +136,8 @@ const Shape kResidualInput = {4, 3, 8, 6};  // height and width differ, lest the
 // pixels and more channels, the mean over pixels, and all gradients.
 Graph residual_network(const std::string& norm) {
   Graph g;
-  const Value tick = g.constant(Tensor(DType::kI32, {}));
-  nn::Net net{.graph = g, .tick = tick, .first_row = tick};
+  const Value step = g.constant(Tensor(DType::kI32, {}));
+  nn::Net net{.graph = g, .step = step, .first_row = step};
   const Value x = g.input("x", {DType::kF32, kResidualInput});
   const nn::LayerOptions conv{.bias = false, .norm = nn::Norm::parse(norm)};
   Value h = nn::conv2d(net, "conv", x, {.channels = 4, .window = 3, .padding = 1}, conv);

@@ -112,7 +112,7 @@ TEST_CASE("fold: element-wise ops read through a broadcast, unless they need its
   check_folding([&](auto& g, Value x) { return ops::mul(g, x, stretched(g, x)); }, "sum mul");
   check_folding([&](auto& g, Value x) { return ops::exp(g, stretched(g, x)); },
                 "sum broadcast_to exp");
-  // Of two stretched operands one must stay stretched.
+  // One of two stretched operands must stay stretched.
   check_folding(
       [&](auto& g, Value x) {
         const Value s = stretched(g, x);

@@ -19,7 +19,7 @@
 namespace keel::test {
 namespace {
 
-// Everything the check needs to know of a value, worked out anew from the graph.
+// Everything the check needs to know of a value, worked out again from the graph.
 struct Life {
   Value value, root;  // root: the value that a chain of views looks at
   int first = 0, last = 0;

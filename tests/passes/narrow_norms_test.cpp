@@ -11,7 +11,7 @@
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/weight_norm.h"
 #include "src/ops/reduce.h"
-#include "src/passes/narrow_products.h"
+#include "src/passes/bf16_products.h"
 #include "tests/passes/count.h"
 
 namespace keel::test {
@@ -41,7 +41,7 @@ TEST_CASE("narrow_norms: x is cast once for two norms, and others read their res
     if (node.op == &kLayerNorm || node.op == &kRmsNorm) {
       CHECK(type_of_input(narrow, node, 0) == DType::kBF16);
       CHECK(node.outputs[0].dtype == DType::kBF16);
-      CHECK(node.is_narrowed);
+      CHECK(node.is_bf16);
       CHECK(node.outputs[1].dtype == DType::kF32);  // a statistic
     }
     if (node.op == &elementwise_op(EwCode::kAdd)) {
@@ -90,7 +90,7 @@ TEST_CASE("narrow_norms: products with bf16 factors and norms of weights stay as
   const Value x = g.input("x", {DType::kF32, {4, 8}}), v = g.input("v", {DType::kF32, {8, 8}});
   const Value w = ops::weight_norm(g, v, g.input("g", {DType::kF32, {8}}));
   g.mark_output("y", ops::matmul(g, x, w));
-  const Graph products = narrow_products(g), both = norms_narrowed(products);
+  const Graph products = bf16_products(g), both = norms_narrowed(products);
   CHECK(casts_in(both) == casts_in(products));
   CHECK(both.type(both.outputs()[0].value).dtype == DType::kF32);
 }

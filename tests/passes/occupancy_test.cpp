@@ -1,4 +1,4 @@
-// The index of taken bytes, held against a list of rectangles that is searched from end to end.
+// The index of taken bytes, checked against a list of rectangles that is searched from end to end.
 #include "src/passes/occupancy.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// What runs before a meeting is computed again after the loss, and nothing but what crosses the
-// meeting is kept for that.
+// Nodes before a collective are computed again after the loss, and only values that cross the
+// collective are kept for that.
 #include <doctest/doctest.h>
 
 #include "src/autodiff/gradient.h"
@@ -15,19 +15,19 @@ namespace keel::test {
 namespace {
 
 // Two parts before the loss, which meet by the sums of the columns of h; the second begins with it.
-struct MeetingGraph : FedGraph {
-  MeetingGraph() {
+struct CollectiveGraph : FedGraph {
+  CollectiveGraph() {
     const Value x = input({3, 4}), w = input({4, 5});
     const Value inner = ops::tanh(g, ops::matmul(g, x, w));
     const Value h = ops::mul(g, inner, inner);
     const Value all = ops::all_shards(g, ops::sum(g, h), 1);
-    feeds["meeting/0"] = Tensor(g.type(all));
+    feeds["collective/0"] = Tensor(g.type(all));
     const Value y = ops::sigmoid(g, ops::mul(g, h, ops::sum(g, all)));
     const Value loss = ops::sum(g, y);
     g.mark_output("loss", loss);
     const std::vector<Value> wrt{w};
     const Value again = ops::all_shards(g, ops::sum(g, y), 1);
-    feeds["meeting/1"] = Tensor(g.type(again));
+    feeds["collective/1"] = Tensor(g.type(again));
     const Value dw = differentiate(g, loss, wrt).of.front();
     g.mark_output("dw", ops::mul(g, dw, ops::add(g, again, ops::sum(g, all))));
   }
@@ -40,7 +40,7 @@ int nodes_called(const Graph& g, std::string_view end) {
 }
 
 TEST_CASE("recompute: results stay the same, and what is inside a part is read in no later one") {
-  const MeetingGraph made;
+  const CollectiveGraph made;
   const Graph after = recompute(made.g, "loss");
   verify(after, "recompute");
   check_results(made.g, after, made.feeds,
@@ -57,7 +57,8 @@ TEST_CASE("recompute: results stay the same, and what is inside a part is read i
   }
 }
 
-// Of what the first part leaves to the second, the third computes again what needs no product.
+// The third part computes again those values that the first leaves to the second and that need no
+// product.
 TEST_CASE("recompute: what is cheap is computed again in each part that reads it") {
   FedGraph made;
   Graph& g = made.g;
@@ -90,7 +91,7 @@ TEST_CASE("recompute: what is cheap is computed again in each part that reads it
   CHECK(nodes_called(after, "/again.2") == 1);
 }
 
-TEST_CASE("recompute: a graph without meetings stays as it is, and a loss must have the name") {
+TEST_CASE("recompute: a graph without collectives stays as it is, and a loss must have the name") {
   FedGraph made;
   const Value x = made.input({3, 4});
   made.g.mark_output("loss", ops::sum(made.g, ops::tanh(made.g, x)));

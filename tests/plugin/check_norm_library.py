@@ -28,7 +28,7 @@ PARTS = {"numpy": (["interface", "numpy", "masks_numpy", "options_numpy", "borde
          "jax": (["jax", "jax_errors", "masks_jax", "options_jax"], "libkeel_norm_jax.so")}
 
 
-# What a wheel has beside Python's files: libraries, and licences of what is in them.
+# A wheel's files beside Python's: libraries, and licences of what is in them.
 FILES_OF_WHEEL = {"libkeel_norm.so.2", "libkeel_norm_torch.so", "keel.txt", "fmt.txt",
                   "Highway.txt", "Eigen.txt"}
 

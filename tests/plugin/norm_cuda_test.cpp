@@ -56,7 +56,7 @@ bool is_untouched(const std::vector<Tensor>& tensors) {
   });
 }
 
-// What the library says where a call fails with that status.
+// The library's message where a call fails with that status.
 std::string words(int expected, int status) {
   CHECK(status == expected);
   return keel_error();
@@ -99,7 +99,7 @@ TEST_CASE("norm.h on a GPU: it takes every op of the list, and gives the outputs
     CAPTURE(op->name);
     const Asked asked{std::string(op->name), "", {x}, kHost};
     CPlan host, gpu;
-    // What the host refuses for its types, the GPU refuses in the same words.
+    // The GPU refuses a request in the same words in which the host refuses it for its types.
     const int status = prepare(asked, host);
     const std::string text = status == KEEL_OK ? "" : keel_error();
     CHECK(prepare(on(kFirstGpu, asked), gpu) == status);
@@ -135,9 +135,9 @@ TEST_CASE("norm.h on a GPU: without an executor the work goes to the default str
 TEST_CASE("norm.h on the host: an executor with a stream alone is the calling thread") {
   const TensorType x{DType::kF32, {600, 64}};
   const CPlan plan = prepared({"rms_norm", "", {x}, kHost});
-  const DeviceArray from(kHost, drawn(x.shape, 1)), y(kHost, x.bytes()), rrms(kHost, 600 * 4);
+  const DeviceArray from(kHost, drawn(x.shape, 1)), y(kHost, x.bytes()), rstd(kHost, 600 * 4);
   const void* inputs[] = {from.address()};
-  void* outputs[] = {y.address(), rrms.address()};
+  void* outputs[] = {y.address(), rstd.address()};
   int of_gpu = 0;
   const keel_executor executor{nullptr, nullptr, 0, &of_gpu};
   REQUIRE(keel_plan_run(plan.get(), inputs, outputs, nullptr, &executor) == KEEL_OK);

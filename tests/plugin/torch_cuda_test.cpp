@@ -76,7 +76,7 @@ torch::Handle tensor_of(const FakeForm& form, const Tensor& values) {
   return made;
 }
 
-// Calls rms_norm(x, no gain) by the kernel for GPUs, which takes x over. Gives y and rrms.
+// Calls rms_norm(x, no gain) by the kernel for GPUs, which takes x over. Gives y and rstd.
 std::array<torch::Handle, 2> rms_norm(torch::Handle x, torch::Handle gain = nullptr) {
   using Value = torch::Value;
   Value* held = gain == nullptr ? nullptr : new Value(reinterpret_cast<Value>(gain));

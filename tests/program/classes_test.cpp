@@ -205,7 +205,7 @@ TEST_CASE("own labels: a checkpoint without its labels is refused" * doctest::te
 TEST_CASE("many classes: the pairs that were confused most often stand in for the matrix") {
   const test::TempDir temp;
   std::string text;
-  // Of class 0 one row, of class 1 two, of class 2 three, of class 3 one, ...
+  // Class 0 has one row, class 1 two, class 2 three, class 3 one, ...
   for (int i = 0; i < 22; ++i) {
     for (int j = 0; j <= i % 3; ++j) text += fmt::format("class{}\tsame words\n", i);
   }

@@ -1,4 +1,4 @@
-// Every key of `keel compare --json`, held to the arrays of --dump or to what was asked for.
+// Every key of `keel compare --json`, checked against the arrays of --dump or the request.
 #include <cmath>
 #include <map>
 
@@ -131,7 +131,7 @@ TEST_CASE("compare json: where and when a node is at fault" * doctest::test_suit
 TEST_CASE("compare json: what was compared, and the verdict" * doctest::test_suite("slow")) {
   if (!has_onednn()) return;
   const Json json = with_faults(kFaults);
-  CHECK(json.at("judge") == make_backend("reference")->description());
+  CHECK(json.at("reference") == make_backend("reference")->description());
   REQUIRE(json.at("backends").size() == 1);
   CHECK(json.at("backends").at(0).get<std::string>().starts_with("onednn: "));
   CHECK(json.at("mode") == "isolated");
@@ -176,9 +176,9 @@ TEST_CASE("compare json: a subject counts its nodes by their verdicts") {
   std::map<std::string, int> verdicts;
   for (const Json& node : subject.at("nodes")) ++verdicts[node.at("verdict")];
   CHECK(verdicts["diverges"] == 1);
-  CHECK(verdicts["unjudged"] == 1);
+  CHECK(verdicts["uncompared"] == 1);
   CHECK(subject.at("diverged") == verdicts["diverges"]);
-  for (const char* verdict : {"suspect", "unjudged", "insensitive", "refused"}) {
+  for (const char* verdict : {"suspect", "uncompared", "insensitive", "refused"}) {
     CAPTURE(verdict);
     CHECK(subject.at(verdict) == verdicts[verdict]);
   }

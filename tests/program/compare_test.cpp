@@ -10,7 +10,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Nothing can be compared in a build of the judge alone.
+// Nothing can be compared in a build of only the reference.
 bool has_others() {
   for (const BackendEntry& entry : known_backends()) {
     if (entry.name == "onednn") return entry.missing.empty();
@@ -210,7 +210,7 @@ TEST_CASE("compare program: an instruction set that is missing is refused as tra
     const ProcessResult of_all = run_keel({"compare", "op", "sum", "--case", "small"}, limited);
     if (of_all.code != 0) CHECK(of_all.err == trained.err);
     CHECK(holds(trained.err, fmt::format(", got '{}'", set)));
-    // What it names instead is what the variable takes.
+    // The variable takes the names in the message.
     const std::string words = trained.err.substr(trained.err.find("expected ") + 9);
     std::istringstream list(words.substr(0, words.find(',')));
     for (std::string word; list >> word;) {
@@ -254,7 +254,7 @@ std::string documented_script() {
   return page.substr(begin + fence.size(), page.find("```\n", begin + 3) - begin - fence.size());
 }
 
-TEST_CASE("compare program: PyTorch's whole step is held against the judge") {
+TEST_CASE("compare program: PyTorch's whole step is held against the reference") {
   if (!has_others()) return;
   const char* named = std::getenv("KEEL_PYTHON");
   const std::string python = named != nullptr && *named != '\0' ? named : "python3";
@@ -274,18 +274,18 @@ TEST_CASE("compare program: PyTorch's whole step is held against the judge") {
   CHECK(strict.code == 0);
   const Json json = json_of(strict);
   CHECK(json.at("agrees") == true);
-  std::set<std::string> judged;
+  std::set<std::string> compared;
   for (const Json& node : json.at("subjects")[0].at("nodes")) {
     if (node.at("backend") != "torch.npz") continue;
     CAPTURE(node.dump());
     CHECK(node.at("verdict") == "ok");
     CHECK(node.at("standard") == "any kernel");
     CHECK(!node.at("worst").at("place").get<std::string>().empty());
-    judged.insert(node.at("path"));
+    compared.insert(node.at("path"));
   }
-  CHECK(judged.size() == 19);
-  CHECK(judged.contains("cross_entropy.backward/cross_entropy_backward"));
-  CHECK(judged.contains("fc1/norm/layer_norm.backward/layer_norm_backward"));
+  CHECK(compared.size() == 19);
+  CHECK(compared.contains("cross_entropy.backward/cross_entropy_backward"));
+  CHECK(compared.contains("fc1/norm/layer_norm.backward/layer_norm_backward"));
 }
 
 }  // namespace

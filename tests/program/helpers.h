@@ -1,4 +1,4 @@
-// What the tests of the program share: the shape of a refusal, and small runs to look at.
+// Helpers of the program's tests: the shape of a refusal, and small runs to look at.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -61,7 +61,7 @@ inline bool has_onednn() {
   });
 }
 
-// The backends of the program: it has no emulator, which is for tests alone.
+// The backends of the program: it has no emulator, which is only for tests.
 inline std::vector<BackendEntry> program_backends() {
   std::vector<BackendEntry> all = known_backends();
   for (BackendEntry& entry : all) {

@@ -16,7 +16,7 @@ struct IdentifyCase : Case {
     return run_keel(words);
   }
 
-  // What goes into a norm of `keel norm`, and what comes out.
+  // The inputs and the outputs of a norm of `keel norm`.
   Arrays arrays_from(const std::string& norm, Arrays given) {
     for (auto& [name, value] : results(given, {norm})) {
       if (name.starts_with("state.")) {
@@ -166,7 +166,7 @@ TEST_CASE_FIXTURE(IdentifyCase, "identify: an offset of the gain that backward f
   const ProcessResult result = identify(given);
   CHECK(result.code == 1);
   CHECK(result.out.starts_with("layernorm{eps=1e-05,offset=1}: y within "));
-  CHECK(holds(result.out, "dx: gain without its offset"));
+  CHECK(holds(result.out, "dx: backward ignores the +1 on the gain"));
 }
 
 TEST_CASE_FIXTURE(IdentifyCase, "identify: a gradient that is no norm's, and no norm") {
@@ -257,7 +257,7 @@ TEST_CASE_FIXTURE(IdentifyCase, "identify: why nothing is told of a state") {
   CHECK(holds(told, "running_var: takes "));
   const Named power{"powernorm", "", {"gain", "bias", "state.psi2", "state.nu"}};
   CHECK(holds(identify(arrays_from("powernorm", arrays_for(power))).out,
-              "psi2: how powernorm changes it is not judged\n"));
+              "psi2: how powernorm changes it is not checked\n"));
 }
 
 TEST_CASE_FIXTURE(IdentifyCase, "identify: refusals of parameters, gradients and states") {

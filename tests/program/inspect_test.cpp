@@ -215,7 +215,7 @@ TEST_CASE("inspect data: near misses of every task are said" * doctest::test_sui
   const Miss misses[] = {
       {"mnist_mlp", "train-images.idx3-ubyte", "the names have to be the published ones"},
       {"mnist_cnn", "train-images.idx3-ubyte", "the names have to be the published ones"},
-      {"text_classifier", "training.csv", "none is called train and ends so"},
+      {"text_classifier", "training.csv", "no file named train.* with one of these extensions"},
       {"dependency_parser", "x.conllu", "none ends in train"},
       {"translation", "train.en", "model.corpus and model.languages say which"},
       {"translation", "tst2012.en.xz", "there is no training without its file"},

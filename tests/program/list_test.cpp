@@ -142,7 +142,7 @@ TEST_CASE("list: every key of a model with its meaning, default and values") {
   CHECK_FALSE(holds(text, "model.beam"));
   CHECK(holds(run_keel({"list", "keys", "skip_thoughts"}).out, "\n  model.vectors = ''\n"));
   check_refusal(run_keel({"list", "keys", "mnist_mpl"}), 2, "nearest: 'mnist_mlp'");
-  check_refusal(run_keel({"list", "norms", "--markdown"}), 2, "--markdown is for keys alone");
+  check_refusal(run_keel({"list", "norms", "--markdown"}), 2, "--markdown applies only to keys");
 }
 
 TEST_CASE("list: backends say whether they are ready, and what they refuse" *

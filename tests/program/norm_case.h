@@ -1,4 +1,4 @@
-// What the tests of `keel norm` share: arrays in a file, the program run on them, what it wrote.
+// Helpers of the tests of `keel norm`: arrays in a file, the program run on them, what it wrote.
 #pragma once
 
 #include <cmath>

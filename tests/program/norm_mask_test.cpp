@@ -5,14 +5,14 @@
 namespace keel::cli {
 namespace {
 
-constexpr std::int64_t kKept[] = {0, 2, 5}, kLeftOut[] = {1, 3, 4};  // of six rows of four
+constexpr std::int64_t kKept[] = {0, 2, 5}, kSkipped[] = {1, 3, 4};  // of six rows of four
 
 // Two steps, the second with padding of that value.
 Arrays masked_steps(double padding) {
   Arrays given = arrays_of("s0.x", random({2, 3, 4}, 1), "s0.dy", random({2, 3, 4}, 2), "s1.x",
                            random({2, 3, 4}, 3), "s1.dy", random({2, 3, 4}, 4));
   given["s1.mask"] = Tensor::of<std::uint8_t>({2, 3}, {1, 0, 1, 0, 0, 1});
-  for (std::int64_t row : kLeftOut) {
+  for (std::int64_t row : kSkipped) {
     std::fill_n(&given["s1.x"].as<double>()[std::size_t(row * 4)], 4, padding);
   }
   return given;
@@ -44,7 +44,7 @@ TEST_CASE_FIXTURE(Case, "norm: a mask leaves rows out of every norm over the bat
       CHECK(values(array) == values(got.at(name)));
       const bool has_rows = name == "s1.y" || name == "s1.dx";
       check_close(has_rows ? kept_rows(array) : array.clone(), values(expected.at(name)), 1e-12);
-      for (std::int64_t row : kLeftOut) CHECK((!has_rows || array.at(row * 4) == 0));
+      for (std::int64_t row : kSkipped) CHECK((!has_rows || array.at(row * 4) == 0));
     }
     ++masked;
   }

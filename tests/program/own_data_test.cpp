@@ -92,7 +92,7 @@ TEST_CASE("own data: a training that explodes, or ends at chance, says so") {
   CHECK_FALSE(holds(learned.out, "warning:"));
 }
 
-// Of 100 test rows half are of either class: 59 right ones are within two standard errors of 50.
+// Each class has half of 100 test rows: 59 right ones are within two standard errors of 50.
 TEST_CASE("own data: less than two standard errors above chance is no better than it") {
   const test::TempDir temp;
   const fs::path data = temp / "data";

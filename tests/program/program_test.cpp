@@ -175,7 +175,7 @@ TEST_CASE("program: a message shows nothing that a terminal obeys, and no megaby
   const ProcessResult result = run_keel({"train", "mnist_mlp", "--set", long_name + "=1"});
   check_refusal(result, 2, "bytes more)...");
   CHECK(result.err.size() < 5000);
-  // What the system says of it, which is no message of ours.
+  // The system's own message, which is none of keel's.
   const ProcessResult path = run_keel({"inspect", "data", long_name});
   check_refusal(path, 4, "bytes more)...");
   CHECK(path.err.size() < 5000);

@@ -146,7 +146,7 @@ TEST_CASE("refusals: unknown names and values out of range" * doctest::test_suit
   }
 }
 
-TEST_CASE("refusals: a negative seed, whoever takes it") {
+TEST_CASE("refusals: a negative seed, whichever command takes it") {
   const test::TempDir temp;
   const char* said = "--seed: expected 0 or more, got -1";
   check_refusal(run_keel({"study", "lemma2", "--seed", "-1"}), 2, said);

@@ -59,7 +59,7 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
   CHECK(holds(test::read_bytes(folder / "shen-figure7-1.csv"), "site,"));
   const std::string curve = test::read_bytes(folder / "shen-figure7-figure7-1.svg");
   CHECK(holds(test::read_bytes(folder / "shen-figure7.html"), "<svg"));
-  // What was kept is taken as it is, down to the curves, and again under --as-is.
+  // A kept result is taken as it is, down to the curves, and again under --as-is.
   std::string kept = test::read_bytes(folder / "study.json");
   const std::string standing = "Suggested, which three seeds could confirm";
   kept.replace(kept.find(standing), standing.size(), "Was kept");
@@ -77,7 +77,7 @@ TEST_CASE("reproduce: a figure that a study computes is kept, with its claims an
   CHECK(run_keel(beside_data).code == 0);
   CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "- Data: built in; the paper's are "));
   CHECK(holds(test::read_bytes(folder / "shen-figure7.md"), "Was kept: pn_v"));
-  // Of other seeds it is another result; and a file that is damaged is none.
+  // Other seeds give another result; and a damaged file is no result.
   std::vector<std::string> other = arguments;
   other[3] = "5,6";
   CHECK(run_keel(other).code == 0);
@@ -157,7 +157,7 @@ TEST_CASE("reproduce: a kept study stands under the data that it had") {
   };
   std::filesystem::create_directory(out);
   CHECK(holds(page(R"("data": "THERE", )"), "- Data: THERE. The networks are small"));
-  // An earlier version did not keep them, and the command alone tells.
+  // An earlier version did not keep them, and only the command tells.
   const std::string earlier = page("");
   CHECK_FALSE(holds(earlier, "Data: "));
   CHECK(holds(earlier, "Command: keel study other\n"));
@@ -185,7 +185,7 @@ TEST_CASE("reproduce: seeds of a study follow each other") {
                   "--seeds: expected seeds that follow each other, as studies take them, got 4,7");
     CHECK_FALSE(std::filesystem::exists(out));
   }
-  // What is exact takes no seeds.
+  // An exact result takes no seeds.
   const std::string out = temp / "table1";
   CHECK(run_keel({"reproduce", "ba-table1", "--as-is", "--seeds", "4,7", "--out", out}).code == 0);
 }
@@ -227,12 +227,12 @@ TEST_CASE("reproduce: a study measures each checkpoint of a figure once") {
     ++measured;
   }
   CHECK(measured >= 2);
-  // What was measured is not measured again, and is what the curve shows.
-  const Json made_up{{"MR, accuracy %", 12.5}};
-  test::write_bytes(run / "transfer-4.json", made_up.dump());
+  // A measured value is not measured again, and the curve shows it.
+  const Json synthetic{{"MR, accuracy %", 12.5}};
+  test::write_bytes(run / "transfer-4.json", synthetic.dump());
   const std::string before = test::read_bytes(out / "ba-figure3-along_mr.svg");
   CHECK(run_keel(arguments).code == 0);
-  CHECK(test::read_bytes(run / "transfer-4.json") == made_up.dump());
+  CHECK(test::read_bytes(run / "transfer-4.json") == synthetic.dump());
   CHECK(test::read_bytes(out / "ba-figure3-along_mr.svg") != before);
   const auto again = [&](std::vector<std::string> more) {
     more.insert(more.begin(), arguments.begin(), arguments.end());

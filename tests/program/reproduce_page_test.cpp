@@ -75,7 +75,7 @@ TEST_CASE("reproduce: --as-is shows a run whose data have gone" * doctest::test_
   const Words cell = with(digits_cell(out), {"--tasks", "mnist"});
   REQUIRE(run_keel(with(cell, {"--data", data.string()})).code == 0);
   fs::remove_all(data);
-  // Of the other column there is nothing.
+  // The other column is empty.
   const Words words = with(digits_cell(out), {"--tasks", "mnist,rt", "--as-is", "--json"});
   for (const Words& given : {Words{}, Words{"--data", data.string()}, Words{"--data", "builtin"}}) {
     const Json json = json_of(run_keel(with(words, given)));

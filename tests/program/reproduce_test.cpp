@@ -31,7 +31,7 @@ std::vector<std::string> two_cells(const fs::path& out, std::vector<std::string>
   return reproduce(out, "xu-table4", more);
 }
 
-// What each training said, by folder: changes when it is run again.
+// The log of each training, by folder: it changes when the training is run again.
 std::map<std::string, std::string> logs_in(const fs::path& out) {
   std::map<std::string, std::string> logs;
   for (const auto& entry : fs::directory_iterator(out)) {
@@ -81,7 +81,7 @@ TEST_CASE("reproduce: what is finished is never run again, several at once give 
   const auto logs = logs_in(temp / "out");
   const std::string table = read_bytes(temp / "out/xu-table4.csv");
   CHECK(logs.size() == 4);
-  // Of three seeds two are there, and nothing is trained.
+  // Two of three seeds are there, and nothing is trained.
   const Json as_is = json_of(run_keel(two_cells(temp / "out", {"--as-is", "--json"}, "3")));
   CHECK(as_is.at("cells")[0].at("ours").size() == 2);
   CHECK(as_is.at("cells")[0].at("note") == "seed 3: to do");
@@ -250,8 +250,8 @@ std::set<std::string> options_of(const char* subcommand) {
 }
 
 TEST_CASE("reproduce: every option that trainings know is handed on to them") {
-  // What a training is given for each option of both; other folders and forms of output are its
-  // own.
+  // The options that a training is given for each option of both; other folders and forms of output
+  // are its own.
   const std::map<std::string, std::vector<std::string>> given{
       {"--recipe", {"laptop"}}, {"--data", {"builtin"}},      {"--set", {"train.max_steps=3"}},
       {"--threads", {"3"}},     {"--backend", {"reference"}}, {"--tf32", {}}};
@@ -347,7 +347,7 @@ TEST_CASE("reproduce: a column of built-in data leaves --data to the others") {
   CHECK(result.code == 0);
   CHECK(holds(read_bytes(temp / "out/shen-table2.md"),
               "topic-bigram, PPL [data here: topic-bigram]"));
-  // Another system is the paper's numbers alone.
+  // Another system has only the paper's numbers.
   CHECK(holds(read_bytes(temp / "out/shen-table2.md"), "| Transformer-XL base | 54.5 / - |"));
   CHECK_FALSE(holds(read_bytes(temp / "out/shen-table2.md"), "Transformer-XL large"));
 }

@@ -29,7 +29,7 @@ TEST_CASE("run folder: while a run trains nobody else trains there, and its proc
   check_refusal(run_keel(small_train(folder)), 2, "holds a run already");
   process.signal(SIGKILL);
   process.wait();
-  // What a killed process held nobody holds.
+  // The lock of a killed process is free.
   CHECK(run_keel({"train", "--quiet", "--resume", folder, "--set", "train.max_steps=1"}).code == 0);
   CHECK_FALSE(fs::exists(fs::path(folder) / "lock"));
 }
@@ -79,7 +79,7 @@ TEST_CASE("run folder: what is left of a run is not written over" * doctest::tes
     CHECK(read_bytes(temp / "run/metrics.jsonl") == metrics);
   }
   fs::remove(temp / "run/metrics.jsonl");
-  // The events alone, and those in the folder that earlier versions had for them.
+  // Only the events, and those in the folder that earlier versions had for them.
   for (const fs::path& left : {temp / "run" / events, temp / "run/events"}) {
     left.filename() == "events" ? void(fs::create_directory(left)) : test::write_bytes(left, "x");
     check_refusal(run_keel(arguments), 2, left.filename().string() + " of a run whose checkpoints");

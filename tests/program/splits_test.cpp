@@ -27,7 +27,7 @@ fs::path labelled_lines(const fs::path& folder) {
   return folder;
 }
 
-// Of handwriting all splits come out of one file.
+// All splits of handwriting come out of one file.
 TEST_CASE("splits: a test file that is wrong is found before the training" *
           doctest::test_suite("slow")) {
   const test::TempDir temp;

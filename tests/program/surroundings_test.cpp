@@ -1,5 +1,6 @@
-// What surrounds the program fails it: streams that take nothing, limits on threads, memory and
-// files, a terminal that is closed. It ends with its exit code and its say, and no work is lost.
+// Failures of the program's surroundings: streams that take nothing, limits on threads, memory and
+// files, a terminal that is closed. The program ends with its exit code and a message, and no work
+// is lost.
 #include <unistd.h>
 
 #include <chrono>

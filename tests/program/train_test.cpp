@@ -178,7 +178,8 @@ TEST_CASE("train: what a checkpoint decides cannot be given with --resume" *
   check_refusal(resume({"mnist_cnn"}), 3,
                 "expected a checkpoint of mnist_cnn, got one of mnist_mlp");
   check_refusal(resume({"--set", "train.lr"}), 2, "expected KEY=VALUE");
-  // What the rows' order and the optimizer's state go by; the value that it has is none other.
+  // Keys that the rows' order and the optimizer's state depend on cannot change; their present
+  // value is accepted.
   const auto held = [&](const std::string& set, const std::string& part) {
     check_refusal(resume({"--set", set}), 2, part);
   };

@@ -233,7 +233,7 @@ TEST_CASE("predict: more lines than are looked at together" * doctest::test_suit
     CHECK(run.predict("s1 s2\n\ns3\n", more).out.empty());
     CHECK(Json::parse(read_bytes(out), nullptr, false).size() == 3);
   }
-  // What was answered before a line that cannot be read is there.
+  // The answers before a line that cannot be read are there.
   const ProcessResult broken = run.predict(many + "s1 \xFF\n");
   CHECK(broken.code == 3);
   CHECK(holds(broken.err, "standard input: line 2101: expected UTF-8, got ff at byte 4"));
@@ -252,7 +252,7 @@ TEST_CASE("eval: BLEU with its parts, and the translations in a file") {
   for (const char* name : {"bleu", "bleu_compound", "bleu_13a"}) {
     CHECK(json.at("details").contains(name));
   }
-  // What keel text says of the same lines.
+  // The output of keel text for the same lines.
   write_bytes(run.temp / "reference", read_bytes(test::small_pairs() / "test_2016_flickr.en"));
   const ProcessResult text =
       run_keel({"text", "bleu", out, run.temp / "reference", "--tokenize", "13a"});
@@ -276,7 +276,7 @@ TEST_CASE("eval: how answers are found, and how many, may be said anew") {
   check_refusal(run_keel({"eval", run.folder, "--set", "model.beam=0"}), 2, "beam");
 }
 
-// Of references as people write them, and of compounds whole: what papers' tokens hide.
+// Scores of references as people write them, and of whole compounds, which papers' tokens hide.
 TEST_CASE("eval: 13a is of text, and compounds of tokens made anew" * doctest::test_suite("slow")) {
   const TranslationRun run({"model.languages=de-en"});
   fs::copy(test::small_pairs(), run.temp / "data");
@@ -298,7 +298,7 @@ TEST_CASE("eval: 13a is of text, and compounds of tokens made anew" * doctest::t
   CHECK(reference_length("bleu_compound") == "ref_len=12");
   // it's a well-known dog , isn't it ?
   CHECK(reference_length("bleu_13a") == "ref_len=8");
-  // Of tokens, however they were made, it isn 't a dog .
+  // The tokens, however they were made, are: it isn 't a dog .
   const std::vector<std::string> tokens{"--set", "model.corpus=files", "--set",
                                         "model.tokenized=true"};
   CHECK(reference_length("bleu", tokens) == "ref_len=5");

@@ -15,7 +15,7 @@ constexpr Kind kKinds[] = {
     {"s16", 2, true},  {"b32", 4, false}, {"u32", 4, false}, {"s32", 4, true},  {"f32", 4, false},
     {"b64", 8, false}, {"u64", 8, false}, {"s64", 8, true},  {"f64", 8, false}};
 
-// What a load makes of memory's bytes in a register of 64 bits.
+// The value of memory's bytes that a load puts into a register of 64 bits.
 std::uint64_t extended(const std::byte* from, const Kind& kind) {
   std::uint64_t value = 0;
   for (int i = kind.bytes; i-- > 0;) value = value << 8 | std::uint64_t(from[i]);

@@ -112,7 +112,7 @@ void Block::run(std::int64_t number) {
   }
 }
 
-// Gives each warp that can go on its turn; false if none can.
+// Gives each warp that can go on its step; false if none can.
 bool Block::run_ready() {
   bool is_any = false;
   for (Warp& warp : warps_) {

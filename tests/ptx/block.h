@@ -12,7 +12,7 @@
 
 namespace keel::ptx {
 
-// What all blocks of a launch share.
+// The data that all blocks of a launch share.
 struct Launch {
   const Code& code;
   std::int64_t blocks;

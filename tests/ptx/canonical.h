@@ -1,4 +1,4 @@
-// What floating-point instructions share.
+// Shared code of floating-point instructions.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@ namespace keel::ptx {
 inline constexpr std::uint32_t kNan = 0x7fffffff;
 
 inline float canonical(float x) { return x == x ? x : std::bit_cast<float>(kNan); }
-// Of float64, PTX says of NaN only that it is one; it stays what the host makes.
+// For float64, PTX says only that a NaN is a NaN; it stays what the host makes.
 inline double canonical(double x) { return x; }
 
 // A subnormal number becomes a zero of its sign.

@@ -23,7 +23,7 @@ SHARE = 2**-20
 
 
 def results(program, path, environment):
-    """What the program's test case writes: (subject, output) -> (elements, bytes)."""
+    """The outputs that the program's test case writes: (subject, output) -> (elements, bytes)."""
     done = subprocess.run([program, CASE, "--no-skip"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False,
                           env={**os.environ, **environment, "KEEL_BITS": str(path),
@@ -50,7 +50,7 @@ def difference(elements, one, other):
     a, b = (struct.unpack(f"<{elements}{kind}", values) for values in (one, other))
     if any((x != x) != (y != y) for x, y in zip(a, b)):
         return float("inf")
-    # What differs in bits alone, as zeros of two signs do, differs by the least that there is.
+    # Values that differ only in bits, as zeros of two signs do, differ by the least that there is.
     words = [values[i:i + 4 * (kind == "d") + 4] for values in (one, other)
              for i in range(0, len(values), 4 * (kind == "d") + 4)]
     far = [abs(x - y) or 5e-324 for x, y, v, w in zip(a, b, words, words[elements:])

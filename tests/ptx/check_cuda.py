@@ -37,7 +37,7 @@ def run(command, build, **environment):
 
 
 def compare(build, program, edge, *words):
-    """What is wrong with one `keel compare`, or nothing. `edge`: low or high, the end of the
+    """The fault of one `keel compare`, or nothing. `edge`: low or high, the end of the
     interval in which an approximate instruction's result may lie."""
     start = time.monotonic()
     code, text = run([build / program, "compare", *words, "--backends", "cuda"], build,

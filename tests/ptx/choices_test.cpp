@@ -57,7 +57,7 @@ void check_choices(const std::string& width, std::string_view kinds) {
 template <class To, class F>
 To nearest(F rounded, bool is_nan) {
   using Limits = std::numeric_limits<To>;
-  if (is_nan) {  // 0, or the highest bit alone where a type has 64 bits
+  if (is_nan) {  // 0, or only the highest bit where a type has 64 bits
     if (sizeof(F) < 8 && sizeof(To) < 8) return 0;
     return std::numeric_limits<To>::is_signed ? Limits::min() : To(Limits::max() / 2 + 1);
   }

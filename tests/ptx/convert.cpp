@@ -1,5 +1,5 @@
 // Conversions. A float becomes the nearest integer that its type has. NaN becomes 0 where neither
-// type has 64 bits, and otherwise the integer whose highest bit alone is set (PTX ISA 9.0, cvt).
+// type has 64 bits, and otherwise the integer with only its highest bit set (PTX ISA 9.0, cvt).
 #include <limits>
 #include <type_traits>
 
@@ -54,7 +54,7 @@ void add_of_float(Forms& forms, const std::string& type) {
   add<[](u64 a) { return F(a); }>(forms, "cvt.rn" + type + ".u64");
 }
 
-// Of From, in the lower bits of a register of the type Register.
+// Conversions from From, which is in the lower bits of a register of the type Register.
 template <class From, class Register = From>
 void add_integers(Forms& forms, const std::string& from) {
   add<[](Register a) { return s16(From(a)); }>(forms, "cvt.s16" + from);

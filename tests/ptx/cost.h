@@ -1,4 +1,4 @@
-// What an instruction costs a device, as far as that is public: its class and how many of the
+// The cost of an instruction on a device, as far as that is public: its class and how many of the
 // device's own instructions it stands for.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Turns a kernel of a module into instructions that can be run.
+// TileSteps a kernel of a module into instructions that can be run.
 #pragma once
 
 #include "tests/ptx/instruction.h"

@@ -16,7 +16,7 @@ class Emitter {
   Names& names() { return names_; }
   // How many instructions there are: the place of the next one.
   int end() const { return int(code_.instructions.size()); }
-  // What a name stands for. Throws Fault if it is not known.
+  // The symbol of a name. Throws Fault if it is not known.
   Symbol find(const std::string& name, int line);
   // An instruction with the statement's predicate, but without operands yet.
   Instruction start(const Form& form, const Statement& s);

@@ -60,7 +60,8 @@ void check_fused() {
   check_op("fma.rn.f32", [](float a, float b, float c) {
     const Wide exact = Wide(a) * Wide(b);
     const Wide sum = exact + Wide(c);
-    // What the sum lost decides ties: float128 holds 113 bits, and terms may lie further apart.
+    // The part that the sum lost decides ties: float128 holds 113 bits, and terms may lie further
+    // apart.
     const Wide lost = (exact - (sum - Wide(c))) + (Wide(c) - (sum - (sum - Wide(c))));
     const float near = float(sum);
     if (lost == 0 || !std::isfinite(near) || Wide(near) == sum) return near;
@@ -126,7 +127,7 @@ void check_mode(const std::string& tail) {
   });
 }
 
-// What the exponential of nvcc needs of them, and one case that each mode rounds otherwise.
+// The results that the exponential of nvcc needs, and one case that each mode rounds differently.
 template <class T>
 void check_fused_modes(const std::string& type) {
   const T a = 1 + std::numeric_limits<T>::epsilon(), tiny = std::numeric_limits<T>::min();

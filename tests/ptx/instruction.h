@@ -1,4 +1,4 @@
-// What the interpreter runs: decoded instructions over registers that hold 32 lanes each.
+// The code that the interpreter runs: decoded instructions over registers that hold 32 lanes each.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ class Warp;
 struct Instruction;
 using Handler = void (*)(Warp& warp, const Instruction& instruction, Lanes lanes);
 
-// What a register holds for each lane; a predicate is one bit, all others are 2, 4 or 8 bytes.
+// The type of a register's value for each lane; a predicate is one bit, all others are 2, 4 or 8
+// bytes.
 enum class Type : std::uint8_t { kPredicate = 0, kHalf = 2, kWord = 4, kDouble = 8 };
 inline int bytes_of(Type type) { return int(type); }
 
@@ -36,7 +37,7 @@ enum class Flow : std::uint8_t {
   kPrefetch,  // has an address and no effect on what is computed
 };
 
-// Of a load or store.
+// The access of a load or store.
 struct Access {
   Space space = Space::kNone;
   bool is_store = false, is_signed = false;

@@ -1,4 +1,4 @@
-// What lanes do together: shuffles and votes by their definitions, and who must be there.
+// Operations of lanes together: shuffles and votes by their definitions, and who must be there.
 #include "tests/ptx/check_op.h"
 #include "tests/ptx/groups.h"
 

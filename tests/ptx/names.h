@@ -1,4 +1,4 @@
-// What the names in a function's body stand for, and where it lies.
+// The meaning of the names in a function's body, and where it lies.
 #pragma once
 
 #include <map>

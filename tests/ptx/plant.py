@@ -83,7 +83,7 @@ def passes(build, tests, ptx):
 
 
 def plant(root, build, fault):
-    """What the tests say of a fault, and whether that is a problem: they do not notice it."""
+    """The tests' verdict on a fault, and whether it is a problem: they do not notice the fault."""
     text = (root / KERNELS / fault.file).read_text(encoding="utf-8") if fault.find else ""
     if fault.find and text.count(fault.find) != 1:
         return f"stale: occurs {text.count(fault.find)} times", True

@@ -31,7 +31,7 @@ class Reader {
   void expect(std::string_view text);
   // An integer, decimal, hexadecimal or octal, with its sign.
   std::int64_t integer();
-  // What follows `.shared` or the like: ".align 8 .b8 name[16] = {1, 2}", without the semicolon.
+  // The text after `.shared` or the like: ".align 8 .b8 name[16] = {1, 2}", without the semicolon.
   Variable variable();
   // The tokens within a pair of braces of which the first was taken; takes the other one too.
   std::span<const Token> braced();

@@ -34,7 +34,7 @@ Array results_of(const std::string& name, const std::vector<Array>& columns, int
 // The instructions that `results_of` was asked for.
 std::set<std::string>& applied();
 
-// What a Fault says, or "" if none is thrown.
+// The text of the Fault, or "" if none is thrown.
 std::string fault_of(const std::function<void()>& run);
 
 }  // namespace keel::ptx

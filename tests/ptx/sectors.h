@@ -21,7 +21,7 @@ enum class Found : std::uint8_t {
 
 class Sectors {
  public:
-  // All that was touched until now is in memory alone.
+  // All that was touched until now is only in memory.
   void begin_pass() { ++launch_, pass_ = launch_; }
   void begin_launch() { ++launch_; }
 

@@ -29,8 +29,8 @@ struct Statement {
   enum Kind { kInstruction, kLabel, kRegisters, kVariable, kOpen, kClose };
   Kind kind = kInstruction;
   int line = 0;
-  // Of an instruction "ld.global.f32", of a label its name, of registers their type ".f32", of a
-  // variable its space ".local".
+  // "ld.global.f32" for an instruction, the name of a label, the type ".f32" of registers, the
+  // space ".local" of a variable.
   std::string name;
   std::string guard;  // the predicate's name, or nothing
   bool is_negated = false;

@@ -17,7 +17,7 @@ struct Counts {
   std::array<std::int64_t, kClasses> instructions{};  // of the device, a warp's as one
   std::int64_t barriers = 0;                          // that warps came to
 
-  // Of global memory. A request is one instruction of a warp; it moves whole sectors.
+  // Counts of global memory. A request is one instruction of a warp; it moves whole sectors.
   std::int64_t requests = 0, asked_bytes = 0;  // bytes that lanes ask for, each once a request
   std::int64_t read_sectors = 0, written_sectors = 0;  // of all requests
   std::int64_t wasted_sectors = 0;     // beyond those that the bytes asked for would fill
@@ -26,7 +26,7 @@ struct Counts {
   std::int64_t again_own = 0, again_other = 0;  // read again, by the same or another block
   std::int64_t to_memory = 0;                   // written, each once
 
-  // Of shared memory. Each of 32 banks gives one word of 4 bytes a cycle.
+  // Counts of shared memory. Each of 32 banks gives one word of 4 bytes a cycle.
   std::int64_t shared_requests = 0, shared_cycles = 0, conflicts = 0;  // cycles beyond the least
   std::int64_t local_sectors = 0;  // a lane's words lie beside those of its neighbours
 

@@ -1,4 +1,4 @@
-// What is counted of kernels that are small enough to count by hand.
+// Counts of kernels that are small enough to count by hand.
 #include "tests/ptx/check_op.h"
 
 namespace keel::ptx {

@@ -1,4 +1,4 @@
-// What the lanes of a warp do together. The warp has seen to it that all named lanes are there.
+// Operations of a warp's lanes together. The warp has seen to it that all named lanes are there.
 #include <bit>
 
 #include "tests/ptx/block.h"

@@ -21,7 +21,7 @@ struct Touch {
   // Throws Fault for a race, unless what is written is in memory already.
   void note_write(int lane, std::uint64_t address, const std::byte* place,
                   const std::byte* value) const;
-  // What a record of this access says, but for its thread and bytes.
+  // A record of this access without its thread and bytes.
   Record stamp() const;
 
  private:

@@ -27,7 +27,7 @@ class Warp {
   int number() const { return number_; }
   // The line in the PTX of the instruction that runs, or at which the warp waits.
   int line() const;
-  // Of the barrier that it waits at: its number, and for how many threads it is, 0 for all.
+  // The number of the barrier that the warp waits at, and the threads of that barrier, 0 for all.
   int barrier() const { return barrier_; }
   int barrier_threads() const { return barrier_threads_; }
 

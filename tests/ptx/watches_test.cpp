@@ -1,4 +1,5 @@
-// What the interpreter watches: each fault is named with its place, and right programs pass.
+// Faults that the interpreter watches for: each fault is named with its place, and right programs
+// pass.
 #include "tests/ptx/check_op.h"
 
 namespace keel::ptx {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Trains as several processes: the same bytes for any number of them, whoever ends or stalls.
+"""Trains as several processes: the same bytes for any number of them, no matter which process ends
+or stalls.
 
 usage: tests/ranks/check_ranks.py ROOT BUILD [--filter TEXT] [--kills N]
 
@@ -91,7 +92,7 @@ class Runner:
         expect(process.returncode == 0, f"{ranks} ranks end with {process.returncode}: {output}")
 
     def answer(self, ranks, words, given):
-        """What keel says of the lines given; 0 ranks stand for a process without a launcher."""
+        """keel's output for the lines given; 0 ranks stand for a process without a launcher."""
         launch = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none",
                   "--allow-run-as-root"] if ranks else []
         done = subprocess.run([*launch, self.keel, *words, "--threads", "1"], input=given,
@@ -278,7 +279,7 @@ def check_stall(run, temp, _):
 
 
 def check_refusals(run, temp, _):
-    """What every rank fails of is said once."""
+    """An error of every rank is reported once."""
     with run.running(3, words_of(("mnist_mlp", ["train.shards=2"]), temp / "few")) as process:
         output, _ = process.communicate(timeout=60)
     expect(output.count("keel: error: train.shards: expected at least 3") == 1,

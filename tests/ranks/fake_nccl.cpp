@@ -26,7 +26,7 @@ constexpr int kSuccess = 0, kWrong = 5;  // ncclInvalidUsage; CUDA's has another
 
 using Message = std::vector<std::byte>;
 
-// What the ranks that share an id give each other.
+// The messages between the ranks that share an id.
 struct World {
   std::mutex mutex;
   std::condition_variable changed;
@@ -71,7 +71,8 @@ int calls_of[4];  // sends, receipts, gathers, sums
 
 thread_local int group_depth = 0;
 
-// What the operations of the current group read and write: in a group they run at the same time.
+// A range that an operation of the current group reads or writes: in a group they run at the same
+// time.
 struct Range {
   const std::byte* begin;
   const std::byte* end;

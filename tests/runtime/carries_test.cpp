@@ -1,4 +1,4 @@
-// Carries: what programs go on from, what begins anew, and where it lies.
+// Carries: what programs go on from, what begins again, and where it lies.
 #include "src/runtime/carries.h"
 
 #include <doctest/doctest.h>

@@ -25,7 +25,7 @@ namespace {
 
 using Types = std::vector<std::optional<TensorType>>;  // of a node's inputs, some of them absent
 
-// The op alone: its inputs are the graph's, and its node is the last one.
+// Only the op: its inputs are the graph's, and its node is the last one.
 Graph lone_node(const Node& node, const Types& types) {
   Graph g;
   std::vector<Value> inputs;
@@ -70,7 +70,7 @@ Tensor numbers(const TensorType& usual) {
   return result;
 }
 
-// What the last node of `g` gives for these numbers, as float64; nothing for a bf16 output.
+// The result of the last node of `g` for these numbers, as float64; nothing for a bf16 output.
 std::vector<Tensor> outputs(Backend& backend, const Graph& g, const std::vector<Tensor>& values) {
   std::vector<const Tensor*> inputs;
   std::size_t next = 0;

@@ -1,5 +1,5 @@
-// What the programs of many shapes hold together: of a small translation model, as a training
-// meets them.
+// The memory that the programs of many shapes hold together: those of a small translation model, as
+// a training meets them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace keel::test {
 namespace {
 
 constexpr std::int64_t kShapes = 60;
-// What a node may hold, its kernel and its names included, for all shapes together.
+// The bytes that a node may hold, its kernel and its names included, for all shapes together.
 constexpr std::int64_t kMostBytesOfNode = 1600;
 
 // Rows, source length, target length: a little longer every time.

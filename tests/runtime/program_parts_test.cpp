@@ -13,8 +13,8 @@ namespace keel::test {
 namespace {
 
 // y = sigmoid(x)^2 times the sum of all shards' sums; z reads x and a view of the square, which
-// both are older than the meeting, and later ones read the meeting again.
-Graph meeting_graph() {
+// both are older than the collective, and later ones read the collective again.
+Graph collective_graph() {
   Graph g;
   const Value x = g.input("x", {DType::kF32, {2, 3}});
   const Value s = ops::sigmoid(g, x);
@@ -39,14 +39,16 @@ struct PartsMachine {
   }
 };
 
-// Puts what an instance gives in a meeting into the values of all.
-void give(const Program& program, std::int64_t meeting, std::size_t i, std::vector<double>& all) {
-  program.read(program.meeting(meeting), std::as_writable_bytes(std::span(all).subspan(i, 1)));
+// Puts what an instance gives in a collective into the values of all.
+void give(const Program& program, std::int64_t collective, std::size_t i,
+          std::vector<double>& all) {
+  program.read(program.collective(collective),
+               std::as_writable_bytes(std::span(all).subspan(i, 1)));
 }
 
 TEST_CASE("program: instances that take turns in one arena have the results of those that do not") {
   PartsMachine m;
-  const Graph graph = meeting_graph();
+  const Graph graph = collective_graph();
   std::vector<Tensor> expected, got;
   std::vector<std::unique_ptr<Program>> own;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -60,7 +62,7 @@ TEST_CASE("program: instances that take turns in one arena have the results of t
       if (part < 2) give(*own[i], part, i, all);
     }
     for (std::size_t i = 0; i < 2 && part < 2; ++i) {
-      own[i]->feed(own[i]->meeting(part), std::as_bytes(std::span(all)));
+      own[i]->feed(own[i]->collective(part), std::as_bytes(std::span(all)));
     }
   }
   for (const auto& program : own) expected.push_back(program->fetch("z", true));
@@ -73,8 +75,8 @@ TEST_CASE("program: instances that take turns in one arena have the results of t
     for (std::size_t i = 0; i < 2; ++i) {
       if (part == 0) m.feed(shared, i);
       if (part > 0) shared.enter_part(part, *kept[i]);
-      for (const std::int64_t read : shared.meetings_read(part)) {
-        shared.feed(shared.meeting(read), std::as_bytes(std::span(met[std::size_t(read)])));
+      for (const std::int64_t read : shared.collectives_read(part)) {
+        shared.feed(shared.collective(read), std::as_bytes(std::span(met[std::size_t(read)])));
       }
       shared.run_part(part);
       if (part < 2) give(shared, part, i, met[std::size_t(part)]);
@@ -87,15 +89,16 @@ TEST_CASE("program: instances that take turns in one arena have the results of t
   CHECK(expected[0].at(0) != expected[1].at(0));
 }
 
-TEST_CASE("program: an instance keeps what later parts read, a view of it once, and no meeting") {
+TEST_CASE(
+    "program: an instance keeps what later parts read, a view of it once, and no collective") {
   PartsMachine m;
-  const Program program(m.backend, m.variables, meeting_graph());
-  // x, the square and scale, each aligned. The sum of the first meeting takes the place of x, which
-  // the last part does not read.
+  const Program program(m.backend, m.variables, collective_graph());
+  // x, the square and scale, each aligned. The sum of the first collective takes the place of x,
+  // which the last part does not read.
   CHECK(program.kept_bytes() == 3 * std::int64_t(kAlignment));
-  CHECK(program.meetings_read(0).empty());
-  REQUIRE(program.meetings_read(1).size() == 1);
-  CHECK(program.meetings_read(1)[0] == 0);
+  CHECK(program.collectives_read(0).empty());
+  REQUIRE(program.collectives_read(1).size() == 1);
+  CHECK(program.collectives_read(1)[0] == 0);
   CHECK(program.part_of("y") == 1);
   CHECK(program.part_of("z") == 2);
 }

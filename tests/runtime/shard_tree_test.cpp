@@ -1,4 +1,4 @@
-// Sums over shards: one tree of additions, whoever owns which shards.
+// Sums over shards: one tree of additions, no matter which rank owns which shards.
 #include "src/runtime/shard_tree.h"
 
 #include <doctest/doctest.h>

@@ -31,7 +31,7 @@ void check_finds(const std::string& study, const test::Mistake& mistake) {
   CHECK(backend.nodes() > 0);
 }
 
-// What the check that says `part` measured.
+// The measured value of the check whose claim contains `part`.
 double measured(const Result& result, std::string_view part) {
   const auto found = std::ranges::find_if(
       result.checks, [part](const Check& c) { return c.claim.find(part) != std::string::npos; });

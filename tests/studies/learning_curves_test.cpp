@@ -90,10 +90,10 @@ TEST_CASE("learning curves: the data are those of runs that have ended, on real 
     return curves_of_runs(options, all).data;
   };
   const std::string one = run("one", {"train.seed=1"}), two = run("two", {"model.norm=none"}),
-                    made_up = run("made-up", {"data.source=builtin", "data.train_rows=64"});
+                    synthetic = run("synthetic", {"data.source=builtin", "data.train_rows=64"});
   CHECK(data_of({one}).find(test::small_digits().string()) != std::string::npos);
   CHECK(data_of({one, two}) == data_of({one}));
-  CHECK(data_of({made_up}).empty());
+  CHECK(data_of({synthetic}).empty());
   std::filesystem::remove(temp / "two/result.json");
   CHECK(data_of({one, two}).empty());
 }
@@ -140,7 +140,7 @@ TEST_CASE("study: convergence adds up the losses of an update's batches") {
   for (std::size_t i = 1; i < rows.size(); ++i) CHECK(rows[i][1] == rows[i][2]);
 }
 
-// A log has the loss of smoothed labels alone; a training has the other, too.
+// A log has only the loss of smoothed labels; a training has the other, too.
 TEST_CASE("study: convergence says that a run with smoothed labels has no unsmoothed loss") {
   const auto backend = make_backend(default_backend());
   const test::TempDir temp;

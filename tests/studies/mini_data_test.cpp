@@ -13,27 +13,27 @@
 namespace keel::study {
 namespace {
 
-std::vector<float> row(const data::Dataset& dataset, std::int64_t i) {
+std::vector<float> row(const data::TensorDataset& dataset, std::int64_t i) {
   const Tensor& x = dataset.column("x");
   const auto width = std::size_t(x.shape()[1]);
   const auto values = x.as<float>().subspan(std::size_t(i) * width, width);
   return {values.begin(), values.end()};
 }
 
-std::set<std::int32_t> labels(const data::Dataset& dataset) {
+std::set<std::int32_t> labels(const data::TensorDataset& dataset) {
   const auto values = dataset.column("label").as<std::int32_t>();
   return {values.begin(), values.end()};
 }
 
-bool equal_bytes(const data::Dataset& a, const data::Dataset& b) {
+bool equal_bytes(const data::TensorDataset& a, const data::TensorDataset& b) {
   return std::ranges::equal(a.column("x").as<float>(), b.column("x").as<float>());
 }
 
-const data::Dataset& train_of(const std::unique_ptr<data::TableSplits>& splits) {
+const data::TensorDataset& train_of(const std::unique_ptr<data::TableSplits>& splits) {
   return splits->table(task::Split::kTrain);
 }
 
-const data::Dataset& test_of(const std::unique_ptr<data::TableSplits>& splits) {
+const data::TensorDataset& test_of(const std::unique_ptr<data::TableSplits>& splits) {
   return splits->table(task::Split::kTest);
 }
 

@@ -119,7 +119,7 @@ TEST_CASE("study summary: a mean over seeds is significant by a t test, by hand"
   CHECK(mean_at_least(std::vector{1.0, 2.0, 3.0}) ==
         doctest::Approx(2 - 2.920 / std::sqrt(3)).epsilon(1e-12));
   // Beyond ten degrees of freedom the last quantile serves, which is on the safe side.
-  // Of ten values 0 and ten values 1 the deviation is sqrt(5 / 19).
+  // The deviation of ten values 0 and ten values 1 is sqrt(5 / 19).
   std::vector<double> twenty(20, 0);
   std::fill_n(twenty.begin(), 10, 1);
   CHECK(mean_at_least(twenty) ==

@@ -43,7 +43,7 @@ TEST_CASE("mlp network: a norm before each hidden relu, none at the logits") {
   };
   const train::Job same = mini_job(std::make_unique<Mlp>(), kSmallMlp, 7, {});
   const auto& splits = dynamic_cast<const data::TableSplits&>(same.splits());
-  const data::Dataset rows = splits.table(task::Split::kTrain).take(16);
+  const data::TensorDataset rows = splits.table(task::Split::kTrain).take(16);
   Matrix h = matrix(rows.column("x"));
   for (const char* name : {"fc1", "fc2"}) {
     const Matrix a = layer(name, h);

@@ -232,7 +232,7 @@ TEST_CASE("paper tables: figures take data where their studies read them without
   }
 }
 
-// What a study calls its numbers is what a folder with all of its files has.
+// The numbers of a study are named as in a folder with all of its files.
 TEST_CASE("paper tables: numbers that a study measures are called as it calls them") {
   const test::TempDir folder;
   for (const char* file : {"rt-polarity.neg", "rt-polarity.pos", "custrev.neg", "custrev.pos",

@@ -1,4 +1,4 @@
-// The study recurrent-dynamics: its verdicts on made-up numbers, and what must come out of it.
+// The study recurrent-dynamics: its verdicts on synthetic numbers, and what must come out of it.
 #include "studies/recurrent_dynamics.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace keel::study {
 namespace {
 
 // The second seed is safe; the claims hang on the first one.
-Dynamics made_up(DynamicsInput input, const std::vector<double>& gradients) {
+Dynamics synthetic(DynamicsInput input, const std::vector<double>& gradients) {
   Dynamics made{input, {}, {}};
   for (const double gradient : gradients) {
     made.none.push_back({{-3.1, -9}, {gradient, 3 * gradient}, {8, 8}});
@@ -45,7 +45,7 @@ VerdictCase pulse_case() {
   spoils.push_back({"x 2: orders of magnitude by which the gradient grows",
                     [](Dynamics& d) { d.none[2].gradient[0] = 2.9; }});
   return verdict_case<Dynamics>("recurrent-dynamics",
-                                made_up(DynamicsInput::kPulse, {-3.1, -0.4, 3.1}), judge_dynamics,
+                                synthetic(DynamicsInput::kPulse, {-3.1, -0.4, 3.1}), judge_dynamics,
                                 spoils);
 }
 
@@ -54,7 +54,7 @@ VerdictCase inputs_case() {
   spoils.push_back({"between the gradients of weights x 2 and x 0.5",
                     [](Dynamics& d) { d.none[2].gradient[0] = 0.35; }});
   return verdict_case<Dynamics>("recurrent-dynamics",
-                                made_up(DynamicsInput::kEveryStep, {-2.6, -0.4, 0.5}),
+                                synthetic(DynamicsInput::kEveryStep, {-2.6, -0.4, 0.5}),
                                 judge_dynamics, spoils);
 }
 

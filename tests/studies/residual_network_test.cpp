@@ -55,7 +55,7 @@ struct Judge {
   Matrix branch(const std::string& block, const Matrix& h) const {
     return (h * weight(block + "/a")).cwiseMax(0) * weight(block + "/b");
   }
-  const data::Dataset& train() const {
+  const data::TensorDataset& train() const {
     return dynamic_cast<const data::TableSplits&>(splits).table(task::Split::kTrain);
   }
   Matrix stem(std::int64_t first) const {

@@ -83,7 +83,7 @@ VerdictCase detached_case() {
                          judge_detached, spoils);
 }
 
-// Of 12 blocks detachvariance loses 0.3, of 2 blocks 0.1.
+// With 12 blocks detachvariance loses 0.3, with 2 blocks 0.1.
 VerdictCase deeper_case() {
   using N = LossesByDepth;
   const SeedValues simple{0.5, 0.51, 0.49};
@@ -155,7 +155,7 @@ VerdictCase sentence_case() {
 VerdictCase shift_case() {
   using N = std::pair<std::vector<ShiftNumbers>, std::vector<ShiftNumbers>>;  // none, batchnorm
   const std::vector<ShiftNumbers> none(3, {1, 0.9, 0.5}), batch(3, {1, 0.89, 0.49});
-  // Of differences 0.01, 0.01 and -0.01 the mean is positive, and not significantly.
+  // The mean of the differences 0.01, 0.01 and -0.01 is positive, but not significantly.
   return verdict_case<N>(
       "covariate-shift", {none, batch},
       [](const N& n, Result& r) { judge_shift("deep_linear", n.first, n.second, r); },
@@ -248,7 +248,7 @@ VerdictCase curve_case() {
                           {"last valid loss of layernorm", [](N& n) { n.a.valid[1] = 2; }}});
 }
 
-// What is shown and not judged: the value, and that it counts neither way.
+// The value that is shown and not judged; it counts neither way.
 template <class Judge>
 double shown(const Judge& judge) {
   Result result;

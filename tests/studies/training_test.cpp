@@ -199,7 +199,7 @@ TEST_CASE("study: batch-size of runs has what they score, by norm and size") {
   CHECK(rows[4][1] == "32");
   CHECK(rows[4][4] == "2");
   CHECK(rows[4][5] == "best");
-  // What the trainings themselves wrote down of the test set.
+  // The test losses that the trainings themselves recorded.
   std::vector<double> losses;
   for (const char* run : {"1", "2"}) {
     const report::Run read = report::read_run(temp / run);
@@ -302,7 +302,7 @@ TEST_CASE("study: statistics of every step, without a mean where the norm has no
                       "[statistics] --steps: expected at least 3");
 }
 
-// Of small digits an epoch has three updates.
+// An epoch of small digits has three updates.
 TEST_CASE("study: statistics are summed up by epochs, too") {
   const auto backend = make_backend(default_backend());
   Options options = on_small_digits(*backend);

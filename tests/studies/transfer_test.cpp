@@ -42,7 +42,7 @@ TEST_CASE("transfer: a fit is where the gradient of its loss is 0") {
   }
 }
 
-// What fit_softmax says it finds, found by steps down the gradient in W itself.
+// The solution that fit_softmax promises, found by steps down the gradient in W itself.
 RowMatrix slow_fit(const Examples& examples, double strength) {
   const Eigen::Index width = examples.x.cols(), classes = examples.target.cols();
   RowMatrix w = RowMatrix::Zero(width + 1, classes);

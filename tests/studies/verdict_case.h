@@ -1,4 +1,4 @@
-// A verdict of a study on made-up numbers: some of which all claims hold, and others of which one
+// A verdict of a study on synthetic numbers: some of which all claims hold, and others of which one
 // each just does not.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Every verdict of every study on made-up numbers: it holds of those within the bounds, and each of
-// its claims falls by itself as soon as its numbers are beyond.
+// Every verdict of every study on synthetic numbers: it holds of those within the bounds, and each
+// of its claims falls by itself as soon as its numbers are beyond.
 #include <doctest/doctest.h>
 
 #include <algorithm>

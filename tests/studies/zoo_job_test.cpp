@@ -84,7 +84,7 @@ TEST_CASE("zoo training: options decide, and what no study can do is refused") {
       "train.accumulate: expected 1, because this study takes an update as one batch, got 2");
 }
 
-// With dropout, and masks that every update draws anew.
+// With dropout, and masks that every update draws again.
 TEST_CASE("zoo training: a marked graph has the loss of the update itself, dropout and all") {
   const auto backend = make_backend("reference");
   Options options{*backend, 5, 1, 3};
@@ -271,10 +271,10 @@ TEST_CASE("batch statistics: a training's values are those of the norm, padding 
     const train::Job job = small_job(options, norm);
     const WatchedNorm watched = watched_norm(norm);
     Training training(*backend, job);
-    NormSite site;
+    ObservedNorm site;
     int looked = 0;
     const auto mark_first = [&](Graph& g) {
-      site = norm_sites(g, *watched.op)[0];
+      site = observed_norms(g, *watched.op)[0];
       mark_values(g, site, watched);
       mark(g, site, "mean", {site.forward, 1});
     };

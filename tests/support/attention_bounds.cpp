@@ -10,7 +10,7 @@ using Matrix = Eigen::ArrayXXd;
 using Row = Eigen::Array<double, 1, Eigen::Dynamic>;
 
 constexpr double kEps = 0x1p-24;
-// What products of the bounds themselves may add, and numbers below the normal ones.
+// The terms that products of the bounds themselves may add, and numbers below the normal ones.
 constexpr double kSecondOrder = 1.05, kSmallest = 0x1p-120;
 constexpr double kSmallestTile = 8;  // keys that a backend takes at a time
 
@@ -131,7 +131,7 @@ class Head {
     Matrix keep = Matrix::Ones(sizes_.queries, sizes_.keys);
     if (attrs.p == 0) return keep;
     const Philox random(std::uint64_t(attrs.seed), stream_of("attention"),
-                        std::uint32_t(step_.tick));
+                        std::uint32_t(step_.step));
     const auto row = std::uint32_t(step_.first_row + row_);
     for (Eigen::Index i = 0; i < keep.rows(); ++i) {
       for (Eigen::Index j = 0; j < keep.cols(); ++j) {

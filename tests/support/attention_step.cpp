@@ -43,7 +43,7 @@ Results run_attention(Backend& backend, const AttentionStep& step, DType dtype) 
   ops::AttentionOperands in{input("q", step.q), input("k", step.k), input("v", step.v)};
   if (step.key_mask.shape().rank() > 0) in.key_mask = input("key_mask", step.key_mask);
   if (step.attrs.p > 0) {
-    in.tick = input("tick", Tensor::of<std::int32_t>({}, {step.tick}));
+    in.step = input("step", Tensor::of<std::int32_t>({}, {step.step}));
     in.first_row = input("first_row", Tensor::of<std::int32_t>({}, {step.first_row}));
   }
   const Value y = ops::attention(g, in, step.attrs);

@@ -11,7 +11,7 @@ struct AttentionStep {
   Tensor q, k, v, dy;  // dy like q: the gradient of y
   AttentionAttrs attrs = {};
   Tensor key_mask = {};  // of rank 0: absent
-  std::int32_t tick = 3, first_row = 0;
+  std::int32_t step = 3, first_row = 0;
 };
 
 // A step on normal numbers that float32 holds exactly, for a batch whose first row is the 77th.

@@ -9,7 +9,7 @@
 
 namespace keel::test {
 
-// A peer without PyTorch that knows detachnorm alone. Its times are 1 us and 3 us a repeat, twice
+// A peer without PyTorch that knows only detachnorm. Its times are 1 us and 3 us a repeat, twice
 // that in mode plain. It has no mode compiled, and its version contains its arguments.
 extern const char* const kDetachNormPeer;
 

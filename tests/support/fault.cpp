@@ -15,7 +15,7 @@ Fault current;
 int call_count = 0;
 
 // Counts a call; true when it is to fail, with errno set.
-bool strikes(bool needs_space) {
+bool consecutive_non_finite(bool needs_space) {
   const int number = call_count++;
   const bool later = current.lasting && needs_space && number > current.at;
   if (current.at < 0 || (number != current.at && !later)) return false;
@@ -25,19 +25,19 @@ bool strikes(bool needs_space) {
 }
 
 int faulty_open(const char* path, int flags, mode_t mode) {
-  return strikes(true) ? -1 : real_calls.open(path, flags, mode);
+  return consecutive_non_finite(true) ? -1 : real_calls.open(path, flags, mode);
 }
 
 ssize_t faulty_write(int fd, const void* bytes, std::size_t size) {
   if (current.crash && call_count == current.at) real_calls.write(fd, bytes, size / 2);
-  if (strikes(true)) return -1;
+  if (consecutive_non_finite(true)) return -1;
   return current.chunk == 0 ? 0 : real_calls.write(fd, bytes, std::min(size, current.chunk));
 }
 
-int faulty_fsync(int fd) { return strikes(true) ? -1 : real_calls.fsync(fd); }
+int faulty_fsync(int fd) { return consecutive_non_finite(true) ? -1 : real_calls.fsync(fd); }
 
 int faulty_close(int fd) {
-  const bool struck = strikes(false);
+  const bool struck = consecutive_non_finite(false);
   const int result = real_calls.close(fd);  // closes even when it reports an error, as Linux does
   if (!struck) return result;
   errno = current.error;
@@ -45,10 +45,12 @@ int faulty_close(int fd) {
 }
 
 int faulty_rename(const char* from, const char* to) {
-  return strikes(true) ? -1 : real_calls.rename(from, to);
+  return consecutive_non_finite(true) ? -1 : real_calls.rename(from, to);
 }
 
-int faulty_unlink(const char* path) { return strikes(false) ? -1 : real_calls.unlink(path); }
+int faulty_unlink(const char* path) {
+  return consecutive_non_finite(false) ? -1 : real_calls.unlink(path);
+}
 
 }  // namespace
 

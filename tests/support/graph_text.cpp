@@ -37,7 +37,7 @@ std::string graph_text(const Graph& graph) {
     text += node.op ? std::string(node.op->name) + " " + node.attrs.text() : leaf_text(node);
     for (const Value input : node.inputs) text += fmt::format(" {}.{}", input.node, input.port);
     for (const TensorType& type : node.outputs) text += " " + type.text();
-    text += node.is_narrowed ? " bf16\n" : "\n";
+    text += node.is_bf16 ? " bf16\n" : "\n";
   }
   for (const NamedValue& output : graph.outputs()) {
     text += fmt::format("output {} {}.{}\n", output.name, output.value.node, output.value.port);

@@ -29,7 +29,7 @@ struct NormSpec {
 // rows (kRows), and in place. Parts that need a fast backend are left out of a build without one.
 void check_norm(const NormSpec& spec);
 
-// The agreement with the reference alone, on the instruction set that is in force.
+// Checks only the agreement with the reference, on the instruction set that is in force.
 void check_agreement(const NormSpec& spec);
 
 // Compares "y", "dx", "dgamma" and "dbeta", as far as `keys` names them, with a section of the

@@ -10,8 +10,9 @@ namespace {
 
 class PoisonedStream : public task::Stream {
  public:
-  PoisonedStream(std::unique_ptr<task::Stream> rows, Poison poison, const task::Portion& portion)
-      : rows_(std::move(rows)), poison_(std::move(poison)), portion_(portion) {}
+  PoisonedStream(std::unique_ptr<task::Stream> rows, Poison poison,
+                 const task::ShardRange& shard_range)
+      : rows_(std::move(rows)), poison_(std::move(poison)), shard_range_(shard_range) {}
   const std::string& source() const override { return rows_->source(); }
   std::int64_t rows() const override { return rows_->rows(); }
   std::int64_t steps(std::uint32_t epoch) override { return rows_->steps(epoch); }
@@ -32,17 +33,17 @@ class PoisonedStream : public task::Stream {
   std::vector<task::Sizes> shapes() const override { return rows_->shapes(); }
 
  private:
-  // Of a batch in shards, the one in the middle.
+  // The middle shard of a batch is spoilt.
   bool is_spoilt(std::uint32_t epoch, std::int64_t step) {
-    const std::int64_t batches = rows_->steps(epoch) / portion_.count();
-    const data::ShardPlace place = data::shard_place(portion_, batches, step);
-    return place.shard == portion_.shards / 2 &&
+    const std::int64_t batches = rows_->steps(epoch) / shard_range_.count();
+    const data::ShardPlace place = data::shard_place(shard_range_, batches, step);
+    return place.shard == shard_range_.shards / 2 &&
            poison_.batches.contains(epoch * batches + place.batch);
   }
 
   std::unique_ptr<task::Stream> rows_;
   Poison poison_;
-  task::Portion portion_;
+  task::ShardRange shard_range_;
   task::Batch batch_;
 };
 
@@ -54,7 +55,7 @@ class PoisonedSplits : public task::Splits {
                                        const task::StreamOptions& options) const override {
     auto rows = splits_->stream(split, options);
     if (split != task::Split::kTrain) return rows;
-    return std::make_unique<PoisonedStream>(std::move(rows), poison_, options.portion);
+    return std::make_unique<PoisonedStream>(std::move(rows), poison_, options.shard_range);
   }
 
  private:

@@ -39,7 +39,7 @@ PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x, P
   for (const Update& update : changed) g.mark_update(update.leaf, update.next);
   using Out = PowerNormOutput;
   std::vector<NamedValue> outputs{
-      {"y", y}, {"rpsi", y.at(Out::kRpsi)}, {"dx", d[0]}, {"dgain", d[1]}, {"dbias", d[2]}};
+      {"y", y}, {"rstd", y.at(Out::kRstd)}, {"dx", d[0]}, {"dgain", d[1]}, {"dbias", d[2]}};
   if (attrs.training) {
     for (const NamedValue& more : {NamedValue{"Gamma", y.at(Out::kGamma)},
                                    NamedValue{"contraction", y.at(Out::kContraction)},
@@ -51,7 +51,7 @@ PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x, P
   }
   if (is_scaled) {
     outputs.push_back(
-        {"rrms", options.is_apart ? z.at(GroupScalingOutput::kRrms) : y.at(Out::kRrms)});
+        {"row_rstd", options.is_apart ? z.at(GroupScalingOutput::kRstd) : y.at(Out::kRowRstd)});
   }
   for (const NamedValue& output : outputs) g.mark_output(output.name, output.value);
   program_ = std::make_unique<Program>(*backend_, variables_, g);

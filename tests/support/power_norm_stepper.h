@@ -26,9 +26,9 @@ class PowerNormStepper {
   PowerNormStepper(const std::string& backend, const Shape& x, PowerNormAttrs attrs,
                    const Options& options);
 
-  // One run. Results, as stored by the backend: "y", "rpsi", "dx", "dgain", "dbias", in training
-  // "Gamma", "contraction" and "nu_max", with groups "rrms", and the state after it: "psi2", "nu",
-  // "step".
+  // One run. Results, as stored by the backend: "y", "rstd", "dx", "dgain", "dbias", in training
+  // "Gamma", "contraction" and "nu_max", with groups "row_rstd", and the state after it: "psi2",
+  // "nu", "step".
   Results step(const Tensor& x, const Tensor& dy);
   // Sets gain, bias or a state.
   void write(const std::string& name, const Tensor& value) { variables_.write(name, value); }

@@ -70,7 +70,7 @@ void set_limits(const ProcessOptions& options) {
   set_limit(RLIMIT_STACK, options.max_stack_bytes);
 }
 
-// What a stream becomes: the file of that name, or what is there without one.
+// Redirects a stream to the file of that name, or to `otherwise` without one.
 void redirect(int stream, const std::filesystem::path& path, int otherwise) {
   dup2(path.empty() ? otherwise : open(path.c_str(), O_WRONLY), stream);
 }

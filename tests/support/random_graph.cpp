@@ -35,7 +35,7 @@ class Builder {
   }
 
  private:
-  int below(int n) { return int(random_.below(drawn_++, std::uint32_t(n))); }
+  int below(int n) { return int(random_.below(sampled_++, std::uint32_t(n))); }
   bool coin() { return below(2) == 0; }
   double number() { return (below(9) - 4) * 0.25; }  // exact in binary
   Value pick() { return pool_[std::size_t(below(int(pool_.size())))]; }
@@ -52,7 +52,7 @@ class Builder {
     pool_.push_back(g_.input(name, type));
     leaves_.push_back(pool_.back());
     feeds_[name] = Tensor(type);
-    normal(feeds_[name], Philox(drawn_, 1));
+    normal(feeds_[name], Philox(sampled_, 1));
   }
 
   Value add_parameter(const Shape& s) {
@@ -247,7 +247,7 @@ class Builder {
   Graph g_;
   Feeds feeds_;
   Philox random_;
-  std::uint64_t drawn_ = 0;
+  std::uint64_t sampled_ = 0;
   std::vector<Value> pool_, leaves_, parameters_, states_;
 };
 

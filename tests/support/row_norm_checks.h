@@ -169,8 +169,8 @@ inline void check_few_rows(const RowNorm& norm) {
   check_special_rows(norm);
 }
 
-// `build` and its definition `composed` of elementary ops agree, forward and backward. Both read x
-// alone.
+// `build` and its definition `composed` of elementary ops agree, forward and backward. Both read
+// only x.
 inline void check_composed_rows(const NormBuild& build, const NormBuild& composed) {
   for (const Shape& shape : {Shape{3, 7}, Shape{4, 2}, Shape{33, 35}}) {
     const auto run = [&](const NormBuild& of) {

@@ -129,7 +129,7 @@ const std::filesystem::path& small_digits() {
   static const TempDir folder;
   static const bool written = [] {
     const data::TrainTest digits = data::builtin_digits(300, 60, 1);
-    const auto write = [&](const data::Dataset& part, const std::string& prefix) {
+    const auto write = [&](const data::TensorDataset& part, const std::string& prefix) {
       io::write_idx_images(folder / (prefix + "-images-idx3-ubyte"), part.column("image"));
       io::write_idx_labels(folder / (prefix + "-labels-idx1-ubyte"), part.column("label"));
     };
@@ -215,7 +215,7 @@ const std::filesystem::path& small_questions() {
       const std::vector<models::Question> questions = models::make_who_did_part(split);
       std::string text;
       for (std::size_t i = 0; i < count; ++i) {
-        text += models::text_of_question(questions[i], "made-up");
+        text += models::text_of_question(questions[i], "synthetic");
       }
       write_bytes(folder / name, text);
     };

@@ -37,7 +37,7 @@ const std::filesystem::path& small_stories();
 
 // A file with 3,000 bytes of "markov2+title", written once in each process.
 const std::filesystem::path& small_text();
-// A folder with made-up text in the files of PTB: 60, 11 and 13 lines of 23 words and <unk>.
+// A folder with synthetic text in the files of PTB: 60, 11 and 13 lines of 23 words and <unk>.
 const std::filesystem::path& small_words();
 // Pictures as the bytes of a file of CIFAR-10.
 std::string cifar10_bytes(const data::Pictures& pictures);
@@ -71,11 +71,11 @@ train::Config small_config(const Settings& settings = {}, std::string_view model
 // The same, with its network and data.
 train::Job small_job(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 
-// What tests of all models have to know of one.
+// The facts that tests of all models have to know of one.
 struct SmallFacts {
   // Whether the loss compares the samples of a batch, so that it depends on which come together.
   bool compares_rows = false;
-  // Whether an epoch's order is drawn; a contiguous text has its own.
+  // Whether an epoch's order is sampled; a contiguous text has its own.
   bool draws_orders = true;
   // The loss is below this once eight samples are learned by heart: a cross entropy is almost 0,
   // and the negative logarithm of a density is below that of noise.

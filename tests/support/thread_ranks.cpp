@@ -8,7 +8,8 @@
 namespace keel::test {
 namespace {
 
-// What the ranks of a group share: what each offers to the others until all have taken it.
+// The shared data of a group's ranks: the values that each offers to the others until all have
+// taken them.
 struct ThreadGroup {
   explicit ThreadGroup(int ranks) : barrier(ranks), offers(std::size_t(ranks)) {}
 

@@ -1,4 +1,4 @@
-// A made-up task whose answer depends on earlier inputs; it tests networks with carries.
+// A synthetic task whose answer depends on earlier inputs; it tests networks with carries.
 #pragma once
 
 #include <memory>

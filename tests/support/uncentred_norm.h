@@ -6,12 +6,12 @@
 
 namespace keel::test {
 
-// y = x * rpsi * gain + bias, as norm_terms knows its op.
+// y = x * rstd * gain + bias, as norm_terms knows its op.
 struct UncentredSpec {
   NormBuild build;
   NormLayout layout = NormLayout::kColumns;
   int states = 1;              // f32 (channels) each, all ones
-  bool own_statistics = true;  // false: rpsi does not depend on x
+  bool own_statistics = true;  // false: rstd does not depend on x
 };
 
 // In one SUBCASE each: agreement of the tested backend with the reference on generated and large

@@ -45,7 +45,7 @@ std::byte& new_memory() {
   return byte;
 }
 
-// What was queued since recording began, and whether it has.
+// The work queued since recording began, and whether it has begun.
 struct Recording {
   std::vector<std::function<void()>> work;
   bool is_on = false;

@@ -17,7 +17,7 @@ struct Attention {
   std::uint32_t stream, threshold;              // kept when the 24 random bits are >= threshold
   std::uint64_t seed;
   Global<const std::uint8_t> key_mask;
-  Global<const std::int32_t> tick, first_row;
+  Global<const std::int32_t> step, first_row;
   Factor q, k, v;
 
   Attention(const AttentionSizes& of, const AttentionAttrs& attrs)
@@ -35,7 +35,7 @@ struct Attention {
     using In = AttentionInput;
     Attention bound = *this;
     bound.key_mask = global<const std::uint8_t>(b.inputs[In::kKeyMask]);
-    bound.tick = global<const std::int32_t>(b.inputs[In::kTick]);
+    bound.step = global<const std::int32_t>(b.inputs[In::kStep]);
     bound.first_row = global<const std::int32_t>(b.inputs[In::kFirstRow]);
     bound.q = Factor(b.inputs[In::kQ]);
     bound.k = Factor(b.inputs[In::kK]);
@@ -101,7 +101,7 @@ struct AttentionDropout {
   std::uint64_t head;
 
   __device__ AttentionDropout(const Attention& of, const AttentionPlace& place)
-      : random(of.seed, of.stream, static_cast<std::uint32_t>(of.tick.get(0, 0))),
+      : random(of.seed, of.stream, static_cast<std::uint32_t>(of.step.get(0, 0))),
         row(static_cast<std::uint32_t>(of.first_row.get(0, 0)) +
             static_cast<std::uint32_t>(place.row)),
         threshold(of.threshold),

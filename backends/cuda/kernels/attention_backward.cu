@@ -10,8 +10,8 @@
 namespace keel::cuda {
 namespace {
 
-// What a tile of queries gives to the keys of a block: for each of its keys and each query the
-// probability that is kept, and dS.
+// The factors that a tile of queries gives to the keys of a block: for each of its keys and each
+// query the probability that is kept, and dS.
 template <class T>
 struct KeyGradients {
   const Attention& of;

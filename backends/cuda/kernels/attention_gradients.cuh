@@ -1,5 +1,6 @@
-// What the backwards of both kinds of attention share: the sums of dy y, and dS, the gradients of
-// scores, which one kernel leaves in memory for the next, for a part of heads and keys at a time.
+// Shared code of the backwards of both kinds of attention: the sums of dy y, and dS, the gradients
+// of scores, which one kernel leaves in memory for the next, for a part of heads and keys at a
+// time.
 #pragma once
 
 #include <algorithm>

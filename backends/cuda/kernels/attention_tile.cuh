@@ -85,13 +85,13 @@ __device__ void load_panel(Panel& panel, std::uint32_t bits, const Factor& x, st
                            const AttentionSizes& sizes) {
   for (int item = int(threadIdx.x); item < Panel::kCount * T::kFours; item += T::kBlock) {
     const int index = item / T::kFours, four = item % T::kFours;
-    Quad quad{};
+    Group4 group4{};
     if (bits >> index & 1) {
-      quad =
+      group4 =
           x.some(start + index * sizes.features() + 4 * four, features_of_four(sizes.width, four),
                  sizes.width % 4 == 0 && 4 * four < sizes.width);
     }
-    panel.at(index, four) = make_float4(quad.at[0], quad.at[1], quad.at[2], quad.at[3]);
+    panel.at(index, four) = make_float4(group4.at[0], group4.at[1], group4.at[2], group4.at[3]);
   }
 }
 
@@ -159,7 +159,7 @@ __device__ void load_results(Global<float> y, const OwnRows& rows, const Attenti
     for (int f = 0; f < T::kFoursAThread; ++f) {
       const int four = T::col(0) + f * T::kLanesARow;
       const std::int64_t at = rows.start + T::row(r) * sizes.features() + 4 * four;
-      const Quad x = load_some(y, at, features_of_four(sizes.width, four), false);
+      const Group4 x = load_some(y, at, features_of_four(sizes.width, four), false);
       results[r][f] = make_float4(x.at[0], x.at[1], x.at[2], x.at[3]);
     }
   }
@@ -188,10 +188,10 @@ __device__ void store_results(Global<float> y, const OwnRows& rows, const Attent
   }
 }
 
-// What scores have subtracted before their exponential is taken: their maximum, or beside factors
-// of bf16 the next multiple of log 2, so that earlier results are scaled by powers of 2 and how a
-// probability is rounded does not depend on the tiles. The multiple is subtracted in two parts, of
-// which the larger has few bits.
+// The value that is subtracted from scores before their exponential is taken: their maximum, or
+// beside factors of bf16 the next multiple of log 2, so that earlier results are scaled by powers
+// of 2 and how a probability is rounded does not depend on the tiles. The multiple is subtracted in
+// two parts, of which the larger has few bits.
 struct ScoreShift {
   static constexpr float kLog2E = 1.44269504f, kMost = 0.693359375f, kRest = -2.12194440e-4f;
   bool is_narrow;
@@ -255,7 +255,7 @@ __device__ float sum_products(typename T::OwnPanel& dy, Global<const float> y, s
     const int four = T::col(0) + f * T::kLanesARow;
     const std::int64_t at = start + T::row(r) * sizes.features() + 4 * four;
     const int count = at < y.size() ? features_of_four(sizes.width, four) : 0;
-    const Quad of_y = load_some(y, at, count, false);
+    const Group4 of_y = load_some(y, at, count, false);
     const float4 of_dy = dy.at(T::row(r), four);
     sum = fmaf(of_dy.x, of_y.at[0], sum);
     sum = fmaf(of_dy.y, of_y.at[1], sum);

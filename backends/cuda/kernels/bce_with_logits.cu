@@ -1,9 +1,9 @@
 // Binary cross entropy on logits, four elements a thread; terms are added up in double.
 #include "backends/cuda/kernels/elementwise_step.cuh"
 #include "backends/cuda/kernels/functions.cuh"
+#include "backends/cuda/kernels/group4.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/loss.cuh"
-#include "backends/cuda/kernels/quad.cuh"
 #include "backends/cuda/kernels/reduction.cuh"
 #include "src/ops/loss.h"
 
@@ -17,7 +17,7 @@ struct BceTerms {
   using Value = double;
   Global<const float> x, t;
   __device__ double operator()(std::int64_t, std::int64_t q) const {
-    const Quad logits = load_quad(x, q), targets = load_quad(t, q);
+    const Group4 logits = load_group4(x, q), targets = load_group4(t, q);
     double sum = 0;
     for (int i = 0; i < 4 && 4 * q + i < x.size(); ++i) {
       const float value = logits.at[i], positive = value <= 0 ? 0 : value;  // NaN stays
@@ -39,11 +39,11 @@ struct StoreMeanAndSum {
 __global__ void bce_backward(Global<const float> x, Global<const float> t, TermGradient gradient,
                              Global<float> dx) {
   const float factor = gradient(double(x.size()));
-  for (std::int64_t q = grid_thread(); q < quads_of(x.size()); q += grid_threads()) {
-    Quad quad = load_quad(x, q);
-    const Quad targets = load_quad(t, q);
-    for (int i = 0; i < 4; ++i) quad.at[i] = factor * (sigmoid(quad.at[i]) - targets.at[i]);
-    store_quad(dx, q, quad);
+  for (std::int64_t q = grid_thread(); q < groups4_of(x.size()); q += grid_threads()) {
+    Group4 group4 = load_group4(x, q);
+    const Group4 targets = load_group4(t, q);
+    for (int i = 0; i < 4; ++i) group4.at[i] = factor * (sigmoid(group4.at[i]) - targets.at[i]);
+    store_group4(dx, q, group4);
   }
 }
 
@@ -51,7 +51,7 @@ __global__ void bce_backward(Global<const float> x, Global<const float> t, TermG
 
 Prepared prepare_bce_with_logits(const NodeContext& context) {
   const std::int64_t elements = context.input(In::kLogits).shape.elements();
-  const Reduction r = reduction_of_all(quads_of(elements));
+  const Reduction r = reduction_of_all(groups4_of(elements));
   return kernel_of(
       [=](const Binding& b) {
         reduce<Add>(r, BceTerms{input(b.inputs[In::kLogits]), input(b.inputs[In::kTargets])},
@@ -66,7 +66,7 @@ Prepared prepare_bce_with_logits_backward(const NodeContext&) {
   return kernel_of([](const Binding& b) {
     const auto x = input(b.inputs[In::kLogits]);
     const TermGradient gradient{input(b.inputs[In::kDmean]), input(b.inputs[In::kDsum])};
-    launch(bce_backward, one_thread_a_quad(x.size()), x, input(b.inputs[In::kTargets]), gradient,
+    launch(bce_backward, one_thread_a_group4(x.size()), x, input(b.inputs[In::kTargets]), gradient,
            output(b.outputs[0]));
   });
 }

@@ -57,7 +57,7 @@ void uncentred(const Binding& b, const ColumnSizes& sizes, bool all_rows) {
   uncentred_sums(b, sizes,
                  {Data(b.inputs[In::kX]),
                   Data(b.inputs[In::kDy]),
-                  input(b.inputs[In::kRpsi]),
+                  input(b.inputs[In::kRstd]),
                   {},
                   {},
                   {},

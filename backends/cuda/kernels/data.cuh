@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "backends/cuda/kernels/quad.cuh"
+#include "backends/cuda/kernels/group4.cuh"
 #include "src/core/bf16.h"
 
 namespace keel::cuda {
@@ -17,9 +17,7 @@ class Data {
   __host__ __device__ Data(Global<const float> wide) : data_(wide.data()), size_(wide.size()) {}
   __host__ __device__ Data(Global<float> wide) : Data(Global<const float>(wide)) {}
   explicit Data(const TensorRef& t)
-      : data_(t.data),
-        size_(t ? t.elements() : 0),
-        is_narrow_(t && t.type.dtype == DType::kBF16) {}
+      : data_(t.data), size_(t ? t.elements() : 0), is_narrow_(t && t.type.dtype == DType::kBF16) {}
 
   __host__ __device__ explicit operator bool() const { return data_ != nullptr; }
   __device__ bool is_narrow() const { return is_narrow_; }
@@ -35,7 +33,7 @@ class Data {
   __device__ float fetch(std::int64_t i) const {
     return is_narrow_ ? std::bit_cast<float>(std::uint32_t{narrow<std::uint16_t>()[i]}) : wide()[i];
   }
-  __device__ Quad fetch_four(std::int64_t i) const {
+  __device__ Group4 fetch_four(std::int64_t i) const {
     if (is_narrow_) {
       const std::uint64_t four = narrow<std::uint64_t>()[i / 4];
       return {std::bit_cast<float>(std::uint32_t(four)),
@@ -46,25 +44,25 @@ class Data {
   }
   // Elements `at` to `at + count` (at most 4); the others are 0. `is_aligned` means that `at` is a
   // multiple of 4 and count is 4.
-  __device__ Quad fetch_some(std::int64_t at, int count, bool is_aligned) const {
+  __device__ Group4 fetch_some(std::int64_t at, int count, bool is_aligned) const {
     if (is_aligned) return fetch_four(at);
-    Quad quad{};
+    Group4 group4{};
     for (int i = 0; i < 4; ++i) {
-      if (i < count) quad.at[i] = fetch(at + i);
+      if (i < count) group4.at[i] = fetch(at + i);
     }
-    return quad;
+    return group4;
   }
 
   __device__ float widened(float fetched) const {
     return is_narrow_ ? std::bit_cast<float>(word(fetched) << 16) : fetched;
   }
-  __device__ Quad widened_four(const Quad& fetched) const {
+  __device__ Group4 widened_four(const Group4& fetched) const {
     if (!is_narrow_) return fetched;
     const std::uint32_t low = word(fetched.at[0]), high = word(fetched.at[1]);
     return {std::bit_cast<float>(low << 16), std::bit_cast<float>(low & 0xffff0000u),
             std::bit_cast<float>(high << 16), std::bit_cast<float>(high & 0xffff0000u)};
   }
-  __device__ Quad widened_some(const Quad& fetched, bool is_aligned) const {
+  __device__ Group4 widened_some(const Group4& fetched, bool is_aligned) const {
     if (is_aligned) return widened_four(fetched);
     return {widened(fetched.at[0]), widened(fetched.at[1]), widened(fetched.at[2]),
             widened(fetched.at[3])};
@@ -90,9 +88,7 @@ class Result {
   Result() = default;
   __host__ __device__ Result(Global<float> wide) : data_(wide.data()), size_(wide.size()) {}
   explicit Result(const TensorRef& t)
-      : data_(t.data),
-        size_(t ? t.elements() : 0),
-        is_narrow_(t && t.type.dtype == DType::kBF16) {}
+      : data_(t.data), size_(t ? t.elements() : 0), is_narrow_(t && t.type.dtype == DType::kBF16) {}
 
   __device__ void store(std::int64_t i, float value) const {
     if (is_narrow_) {

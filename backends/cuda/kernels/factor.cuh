@@ -2,7 +2,7 @@
 // where it is read.
 #pragma once
 
-#include "backends/cuda/kernels/quad.cuh"
+#include "backends/cuda/kernels/group4.cuh"
 #include "src/core/bf16.h"
 
 namespace keel::cuda {
@@ -36,16 +36,16 @@ class Factor {
   }
   // Elements `at` to `at + count` (at most 4); the others are 0. `is_aligned` means that `at` is a
   // multiple of 4 and count is 4.
-  __device__ Quad some(std::int64_t at, int count, bool is_aligned) const {
+  __device__ Group4 some(std::int64_t at, int count, bool is_aligned) const {
     if (is_aligned && kind_ != kNarrow) {
       const float4 four = wide().load4(at);
       return {rounded(four.x), rounded(four.y), rounded(four.z), rounded(four.w)};
     }
-    Quad quad{};
+    Group4 group4{};
     for (int i = 0; i < 4; ++i) {
-      if (i < count) quad.at[i] = (*this)[at + i];
+      if (i < count) group4.at[i] = (*this)[at + i];
     }
-    return quad;
+    return group4;
   }
 
  private:

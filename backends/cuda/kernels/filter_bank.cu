@@ -32,9 +32,9 @@ struct Axis {
   __device__ double variance(std::int64_t row) const {
     return exp(at(row, Parameter::kLogVariance));
   }
-  // Of filter i, the place of the first pixel being 0.
+  // The centre of filter i; the first pixel is at 0.
   __device__ float mu(std::int64_t row, std::int64_t i) const {
-    const double centre = axis.per_hat * (at(row, is_x ? Parameter::kX : Parameter::kY) + 1);
+    const double centre = axis.per_component * (at(row, is_x ? Parameter::kX : Parameter::kY) + 1);
     return float(centre + filter_offset(filters, i) * stride(row) - axis.first);
   }
 };
@@ -81,7 +81,7 @@ __device__ AxisGradient gradient_of(const Axis& of, std::int64_t row, Global<con
       te2 += t * e * e;
     }
     const double dmu = over_warp(te, Add()) / variance;
-    total.hat += of.axis.per_hat * dmu;
+    total.hat += of.axis.per_component * dmu;
     total.log_variance += over_warp(te2, Add()) / (2 * variance);
     total.log_stride += stride * dmu * filter_offset(of.filters, i);
   }

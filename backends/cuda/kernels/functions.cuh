@@ -1,8 +1,9 @@
-// exp, sigmoid, tanh and the normal distribution of float, of instructions alone that round as IEEE
-// says. CUDA's own take ex2.approx, which may be 2.5 units in the last place off, and rcp.approx:
-// errors beyond what the bounds of docs/numerics.md allow, and not the same on every GPU. These
-// have the same bits everywhere; methods and fits are those of backends/onednn/simd/math.h. Errors
-// are the largest found over every 101st float, in units of 2^-23 of the result. NaN stays NaN.
+// exp, sigmoid, tanh and the normal distribution of float, made only of instructions that round as
+// IEEE says. CUDA's own take ex2.approx, which may be 2.5 units in the last place off, and
+// rcp.approx: errors beyond what the bounds of docs/numerics.md allow, and not the same on every
+// GPU. These have the same bits everywhere; methods and fits are those of
+// backends/onednn/simd/math.h. Errors are the largest found over every 101st float, in units of
+// 2^-23 of the result. NaN stays NaN.
 #pragma once
 
 #include <bit>

@@ -1,36 +1,36 @@
 // One launch for several consecutive nodes of one kind that do not touch each other's results. A
-// node's elements are cut into pieces of neighbouring quads; a block works on one piece.
+// node's elements are cut into pieces of neighbouring groups of four; a block works on one piece.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
-#include "backends/cuda/kernels/quad.cuh"
+#include "backends/cuda/kernels/group4.cuh"
 
 namespace keel::cuda {
 
 inline constexpr int kPieceBlock = 256;  // threads that work on a piece
 
-// Piece `number` of a node: its quads `first` to `last` - 1.
+// Piece `number` of a node: its groups of four `first` to `last` - 1.
 struct Piece {
   int node;
   std::int64_t number, first, last;
 };
 
 // The nodes of one launch: at most 32, and no more than fit a kernel's parameters, which hold them
-// and some factors in 4 KB. Tensors: the data that the kernel needs of one node, with quads().
+// and some factors in 4 KB. Tensors: the data that the kernel needs of one node, with groups4().
 template <class Tensors>
 struct Batch {
   static constexpr int kMost = std::min(32, int(3840 / (sizeof(Tensors) + sizeof(std::int64_t))));
   Tensors nodes[kMost];
   std::int64_t end_block[kMost] = {};  // the first block after the node's own
-  std::int64_t length;                 // quads of a piece
+  std::int64_t length;                 // groups of four in a piece
   int count = 0;
 
-  explicit Batch(std::int64_t quads_a_piece) : length(quads_a_piece) {}
+  explicit Batch(std::int64_t groups4_a_piece) : length(groups4_a_piece) {}
   void append(const Tensors& tensors) {
     nodes[count] = tensors;
-    end_block[count] = blocks() + ceil_div(tensors.quads(), length);
+    end_block[count] = blocks() + ceil_div(tensors.groups4(), length);
     ++count;
   }
   std::int64_t blocks() const { return count == 0 ? 0 : end_block[count - 1]; }
@@ -40,8 +40,8 @@ struct Batch {
     int node = 0;
     while (blockIdx.x >= end_block[node]) ++node;
     const std::int64_t number = blockIdx.x - (node == 0 ? 0 : end_block[node - 1]);
-    const std::int64_t first = number * length, quads = nodes[node].quads();
-    return {node, number, first, first + length < quads ? first + length : quads};
+    const std::int64_t first = number * length, groups4 = nodes[node].groups4();
+    return {node, number, first, first + length < groups4 ? first + length : groups4};
   }
 };
 

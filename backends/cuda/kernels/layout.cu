@@ -13,7 +13,7 @@ constexpr std::int64_t kLeastTiled = 8;   // shorter sides would leave most of a
 
 // y (..., columns) whose neighbours lie `x_step` apart in x, while neighbours along its axis of
 // `rows` lie side by side there and `y_step` apart in y. The other axes are the batch.
-struct Turn {
+struct TiledTranspose {
   std::int64_t rows = 0, columns = 0, x_step = 0, y_step = 0, batch = 1;
   Extent extent;
   Steps x_steps, y_steps;  // of the batch's axes
@@ -26,64 +26,65 @@ struct Turn {
 // are one element longer than it, which puts a column's elements into different banks.
 template <class T>
 __global__ void __launch_bounds__(kTile* kTileRows)
-    turn_tiles(Turn turn, Global<const T> x, Global<T> y) {
+    transpose_tiles(TiledTranspose tiled, Global<const T> x, Global<T> y) {
   __shared__ Shared<T, kTile*(kTile + 1)> tile;
-  const std::int64_t down = blockIdx.x / turn.tiles_across() % turn.tiles_down();
+  const std::int64_t down = blockIdx.x / tiled.tiles_across() % tiled.tiles_down();
   const std::int64_t first_row = down * kTile;
-  const std::int64_t first_column = blockIdx.x % turn.tiles_across() * kTile;
-  const std::int64_t member = blockIdx.x / turn.tiles_across() / turn.tiles_down();
-  const std::int64_t x_start = place(turn.extent, turn.x_steps, member);
-  const std::int64_t y_start = place(turn.extent, turn.y_steps, member);
+  const std::int64_t first_column = blockIdx.x % tiled.tiles_across() * kTile;
+  const std::int64_t member = blockIdx.x / tiled.tiles_across() / tiled.tiles_down();
+  const std::int64_t x_start = place(tiled.extent, tiled.x_steps, member);
+  const std::int64_t y_start = place(tiled.extent, tiled.y_steps, member);
   const int lane = int(threadIdx.x) % kTile;
   for (int i = int(threadIdx.x) / kTile; i < kTile; i += kTileRows) {
     const std::int64_t row = first_row + lane, column = first_column + i;
-    if (row < turn.rows && column < turn.columns) {
-      tile[i * (kTile + 1) + lane] = x[x_start + column * turn.x_step + row];
+    if (row < tiled.rows && column < tiled.columns) {
+      tile[i * (kTile + 1) + lane] = x[x_start + column * tiled.x_step + row];
     }
   }
   __syncthreads();
   for (int i = int(threadIdx.x) / kTile; i < kTile; i += kTileRows) {
     const std::int64_t row = first_row + i, column = first_column + lane;
-    if (row < turn.rows && column < turn.columns) {
-      y[y_start + row * turn.y_step + column] = tile[lane * (kTile + 1) + i];
+    if (row < tiled.rows && column < tiled.columns) {
+      y[y_start + row * tiled.y_step + column] = tile[lane * (kTile + 1) + i];
     }
   }
 }
 
 // The transposition that a window of x is; no rows when it is not one, or not worth tiles.
-Turn make_turn(const Window& w) {
-  Turn turn;
+TiledTranspose tiled_transpose(const Window& w) {
+  TiledTranspose tiled;
   const int last = w.extent.rank - 1;
   std::int64_t y_step = 1;
   for (int axis = last; axis >= 0; y_step *= w.extent.sizes[axis--]) {
     const std::int64_t size = w.extent.sizes[axis], x_step = w.steps.along[axis];
     if (axis == last) {
-      turn.columns = size;
-      turn.x_step = x_step;
+      tiled.columns = size;
+      tiled.x_step = x_step;
     } else if (x_step == 1) {
-      turn.rows = size;
-      turn.y_step = y_step;
+      tiled.rows = size;
+      tiled.y_step = y_step;
     } else {
-      turn.batch *= size;
-      turn.extent.sizes[turn.extent.rank] = size;
-      turn.x_steps.along[turn.extent.rank] = x_step;
-      turn.y_steps.along[turn.extent.rank++] = y_step;
+      tiled.batch *= size;
+      tiled.extent.sizes[tiled.extent.rank] = size;
+      tiled.x_steps.along[tiled.extent.rank] = x_step;
+      tiled.y_steps.along[tiled.extent.rank++] = y_step;
     }
   }
-  if (std::min(turn.rows, turn.columns) < kLeastTiled) turn.rows = 0;
-  return turn;
+  if (std::min(tiled.rows, tiled.columns) < kLeastTiled) tiled.rows = 0;
+  return tiled;
 }
 
 template <class T>
-void turn_as(const Turn& turn, const TensorRef& x, const TensorRef& y) {
-  const Grid grid{turn.batch * turn.tiles_down() * turn.tiles_across(), kTile * kTileRows};
-  launch(turn_tiles<T>, grid, turn, global<const T>(x), global<T>(y));
+void transpose_as(const TiledTranspose& tiled, const TensorRef& x, const TensorRef& y) {
+  const Grid grid{tiled.batch * tiled.tiles_down() * tiled.tiles_across(), kTile * kTileRows};
+  launch(transpose_tiles<T>, grid, tiled, global<const T>(x), global<T>(y));
 }
 
 // y axis i is x axis axes[i].
-void transpose(const TensorRef& y, const TensorRef& x, const Window& window, const Turn& turn) {
-  if (turn.rows == 0) return gather(y, x, window);
-  with_cell(y.type.dtype, [&](auto cell) { turn_as<decltype(cell)>(turn, x, y); });
+void transpose(const TensorRef& y, const TensorRef& x, const Window& window,
+               const TiledTranspose& tiled) {
+  if (tiled.rows == 0) return gather(y, x, window);
+  with_cell(y.type.dtype, [&](auto cell) { transpose_as<decltype(cell)>(tiled, x, y); });
 }
 
 // Part after part along the axis: each is written into its own window of y.
@@ -153,8 +154,8 @@ Prepared prepare_transpose(const NodeContext& context) {
   Window window{extent(context.output().shape), {}};
   for (std::size_t i = 0; i < axes.size(); ++i) window.steps.along[i] = own.along[axes[i]];
   window = merged(window);
-  return kernel_of([window, turn = make_turn(window)](const Binding& b) {
-    transpose(b.outputs[0], b.inputs[0], window, turn);
+  return kernel_of([window, tiled = tiled_transpose(window)](const Binding& b) {
+    transpose(b.outputs[0], b.inputs[0], window, tiled);
   });
 }
 

@@ -10,13 +10,13 @@
 namespace keel::cuda {
 namespace {
 
-// Of each row of the part: the softmax so far, and what its loss reads. After a maximum of
+// The softmax of each row of the part so far, and the logit that its loss reads. After a maximum of
 // -infinity no class has been possible so far, and the sum is NaN: the next tile does not read it.
 struct RowStates {
   Global<double> sum, of_logits;
   Global<float> max, hot;
 };
-// Of each row of all: its losses in the parts so far.
+// The losses of every row in the parts so far.
 struct RowLosses {
   Global<double> loss, nll;
 };

@@ -13,7 +13,7 @@ namespace {
 using In = LinearLossInput;
 using Out = LinearLossGradient;
 
-// What the logits become their gradient with.
+// The values that turn logits into their gradient.
 struct Gradients {
   Global<const float> lse, dsum;
   Global<BF16> narrow;  // of P: absent where nothing reads it

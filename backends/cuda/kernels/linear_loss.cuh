@@ -50,7 +50,7 @@ struct LinearLossPlan {
   LinearLossAttrs attrs;
   std::vector<LossPart> parts;
   std::int64_t tile_logits = 0;  // the most logits of a tile
-  // Those of the head have the number of the tile's classes as their key.
+  // The products of the head have the number of the tile's classes as their key.
   std::map<std::int64_t, TileProducts> products = {};
   std::int64_t product_workspace = 0;
 

@@ -26,7 +26,7 @@ struct AddTotals {
   }
 };
 
-// What classification ops know of a row.
+// The rows of a classification op.
 struct Rows {
   std::int64_t rows, classes, ignore_index;
   double smoothing;

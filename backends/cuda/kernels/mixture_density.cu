@@ -66,7 +66,7 @@ struct Component {
   }
 };
 
-// What all lanes know of their warp's point.
+// The sums of a warp's point, which all its lanes know.
 struct PointSums {
   double weights, all;  // logs of sums of exponentials, of the weights and with the densities
   float held;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kBlock)
   }
   const PointSums sums = sums_of(of, i);
   const double g = dnll[i];
-  // dy may lie over y: a lane writes what it alone has read, once no other reads it any more.
+  // dy may lie over y: a lane writes what only it has read, once no other reads it any more.
   if (lane == 0) {
     const double pen = of.points[3 * i + 2] != 0 ? 1 : 0, hat = of.y[i * of.width()];
     dy[i * of.width()] = float(g * (pen - 1 / (1 + exp(hat))));

@@ -32,7 +32,7 @@ struct Multilinear {
   __host__ __device__ std::int64_t keys() const { return sizes.positions * sizes.rank; }
   std::int64_t results() const { return sizes.positions * sizes.features; }
   __host__ __device__ std::int64_t tile() const { return sizes.positions * sizes.pairs(); }
-  __host__ __device__ std::int64_t meetings() const { return sizes.pairs() * sizes.rank; }
+  __host__ __device__ std::int64_t collectives() const { return sizes.pairs() * sizes.rank; }
 };
 
 inline Multilinear multilinear_of(const NodeContext& context) {
@@ -62,18 +62,18 @@ inline Multilinear bound_to(Multilinear of, const Binding& b) {
 // do the algorithms of products.
 struct ChunkPlan {
   MultilinearSizes sizes;
-  std::int64_t length, tile, meetings, alignment, h_at, end, products_at;
+  std::int64_t length, tile, collectives, alignment, h_at, end, products_at;
 
   explicit ChunkPlan(const Multilinear& of, std::int64_t more = 0)
-      : sizes(of.sizes), tile(of.tile()), meetings(of.meetings()) {
-    const std::int64_t bytes = (tile + meetings) * kFloat;
+      : sizes(of.sizes), tile(of.tile()), collectives(of.collectives()) {
+    const std::int64_t bytes = (tile + collectives) * kFloat;
     length = std::max<std::int64_t>(kMultilinearChunk / bytes, 1);
     constexpr std::int64_t kUnit = std::int64_t(kAlignment) / kFloat;  // floats
     if (length > kUnit) length -= length % kUnit;  // chunks of tensors are aligned, too
     alignment = std::gcd(kUnit, std::gcd(length * of.keys(), length * of.results())) * kFloat;
     const std::int64_t most = std::min(length, sizes.batch);
     h_at = aligned(most * tile * kFloat);
-    end = h_at + aligned(most * meetings * kFloat);
+    end = h_at + aligned(most * collectives * kFloat);
     products_at = end + aligned(more);
   }
   // One at least, if of no sequences: products of nothing are zero.
@@ -100,7 +100,7 @@ struct Sequences {
         count(plan.count(chunk)),
         is_last(chunk == plan.last()),
         t(workspace(b, count * plan.tile)),
-        h(workspace(b, count * plan.meetings, plan.h_at)),
+        h(workspace(b, count * plan.collectives, plan.h_at)),
         product_memory(workspace<std::byte>(b, 0, plan.products_at).data()) {}
 
   __host__ __device__ std::int64_t rows() const { return count * of.sizes.positions; }

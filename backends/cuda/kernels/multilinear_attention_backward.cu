@@ -7,7 +7,8 @@
 namespace keel::cuda {
 namespace {
 
-// What the gradients of queries and keys read beside M, which stands in the place of H, and write.
+// The tensors that the gradients of queries and keys read beside M, which stands in the place of H,
+// and write.
 struct SmallGradients {
   Sequences s;
   Global<float> da, dc, dk, dp;  // dp of each sequence
@@ -82,7 +83,7 @@ struct Backward {
   Reduction sequences;    // of dp
   std::int64_t dp_bytes;  // of dp of each sequence
   ChunkPlan chunks;
-  ChunkProduct times_v, times_dy, values, meetings;
+  ChunkProduct times_v, times_dy, values, collectives;
   OutGradient out;
 
   explicit Backward(const Multilinear& m)
@@ -93,13 +94,13 @@ struct Backward {
         times_v(chunks, tile_of(m.sizes)),
         times_dy(chunks, tile_gradient(m.sizes)),
         values(chunks, value_gradient(m.sizes)),
-        meetings(chunks, meeting_gradient(m.sizes)),
+        collectives(chunks, collective_gradient(m.sizes)),
         out(chunks) {}
 
   std::int64_t workspace() const {
     return chunks.products_at +
            std::max({times_v.workspace(), times_dy.workspace(), values.workspace(),
-                     meetings.workspace(), out.workspace()});
+                     collectives.workspace(), out.workspace()});
   }
   // G = dy out^T
   static Product tile_gradient(const MultilinearSizes& s) {
@@ -110,7 +111,7 @@ struct Backward {
     return {.sizes = {1, s.positions, s.pairs(), s.rank, false}, .transpose_a = true};
   }
   // M = G v
-  static Product meeting_gradient(const MultilinearSizes& s) {
+  static Product collective_gradient(const MultilinearSizes& s) {
     return {.sizes = {1, s.pairs(), s.positions, s.rank, false}};
   }
 
@@ -129,7 +130,7 @@ struct Backward {
       times_dy(s, dy.data(), bound.out.data(), s.t.data());
       mask(s);
       values(s, s.t.data(), s.h.data(), of_chunk(s, Out::kDv));
-      meetings(s, s.t.data(), v.data(), s.h.data());
+      collectives(s, s.t.data(), v.data(), s.h.data());
       const SmallGradients small{s, output(b.outputs[Out::kDa]), output(b.outputs[Out::kDc]),
                                  output(b.outputs[Out::kDk]), dp};
       launch(differentiate_queries, one_thread_each(s.rows() * of.sizes.rank), small);

@@ -14,7 +14,7 @@ struct Noise {
   static constexpr int kTensors = 1;
   NormNoiseAttrs attrs;
   Data tensors[kTensors];  // x
-  Global<const std::int32_t> tick, first_row;
+  Global<const std::int32_t> step, first_row;
   KeptRows kept;
   Result out;
   std::int64_t channels;
@@ -23,24 +23,24 @@ struct Noise {
   struct Channel {
     std::int64_t index;
     float m, v;
-    std::int32_t tick, first_row;
+    std::int32_t step, first_row;
   };
   // unit_noise, whose two numbers are words of one block.
   __device__ Channel channel(std::int64_t c) const {
-    const std::int32_t now = tick[0];
+    const std::int32_t now = step[0];
     const Philox4 words =
         DevicePhilox(attrs, now).block(row_block(0xFFFFFFFF, 4 * std::uint64_t(c)));
     return {c, float(attrs.n_mean * (2.0 * uniform(words[0]) - 1)),
             float(1 + (attrs.n_std - 1) * uniform(words[1])), now, first_row[0]};
   }
   // In float, which takes a part of the time of double; random_normal.h allows what that rounds.
-  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
+  __device__ float operator()(const float (&of)[kTensors], const TileStep& step,
                               const Channel& c) const {
-    if (!turn.is_kept) return of[0];
-    const DevicePhilox random(attrs, c.tick);
+    if (!step.is_kept) return of[0];
+    const DevicePhilox random(attrs, c.step);
     const std::int64_t row =
-        attrs.positions == 1 ? turn.row : Divided(turn.row, attrs.positions).quotient;
-    const std::uint64_t first = 4 * std::uint64_t((turn.row - row * attrs.positions) * channels);
+        attrs.positions == 1 ? step.row : Divided(step.row, attrs.positions).quotient;
+    const std::uint64_t first = 4 * std::uint64_t((step.row - row * attrs.positions) * channels);
     const Philox4 words = random.block(
         row_block(std::uint64_t(c.first_row + row), first + 4 * std::uint64_t(c.index)));
     const float s = fmaf(short_normal(words[2], words[3]), float(attrs.r_std), c.v);
@@ -55,7 +55,7 @@ Prepared prepare(const NodeContext& context, bool shifts) {
   return kernel_of([=](const Binding& b) {
     map_columns(sizes, Noise{attrs,
                              {Data(b.inputs[In::kX])},
-                             global<const std::int32_t>(b.inputs[In::kTick]),
+                             global<const std::int32_t>(b.inputs[In::kStep]),
                              global<const std::int32_t>(b.inputs[In::kFirstRow]),
                              kept_rows(b.inputs[In::kMask]),
                              Result(b.outputs[0]),

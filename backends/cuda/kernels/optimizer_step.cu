@@ -9,9 +9,9 @@ namespace keel::cuda {
 namespace {
 
 constexpr std::int64_t kUpdateBlocks = 2048;          // at most, about: more than run at once
-constexpr std::int64_t kRowsPiece = 4 * kPieceBlock;  // quads of a table that a block works on
+constexpr std::int64_t kRowsPiece = 4 * kPieceBlock;  // groups of four in a block's part
 
-// What becomes of rows without a gradient: they are updated, too, stay where they are, or are
+// The treatment of rows without a gradient: they are updated, too, stay where they are, or are
 // copied.
 enum class Sparing { kNone, kInPlace, kCopied };
 
@@ -25,11 +25,11 @@ __global__ void __launch_bounds__(kPieceBlock)
   const typename Rule::Tensors tensors = batch.nodes[piece.node];
   std::int64_t q = piece.first + threadIdx.x;
   typename Rule::State state{};
-  Quad g{};
+  Group4 g{};
   const auto read = [&] {
     if (q >= piece.last) return;
     state = Rule::read(tensors, q);
-    g = load_quad(tensors.g, q);
+    g = load_group4(tensors.g, q);
   };
   read();
   if (threadIdx.x == 0) shared[0] = rule.factors();
@@ -55,9 +55,9 @@ struct Update {
     for (auto first = nodes.begin(); first != nodes.end();) {
       const auto last =
           first + std::min<std::ptrdiff_t>(nodes.end() - first, Batch<Tensors>::kMost);
-      std::int64_t quads = 0;
-      for (auto node = first; node != last; ++node) quads += Rule::tensors(*node).quads();
-      const std::int64_t turns = ceil_div(quads, kPieceBlock * kUpdateBlocks);
+      std::int64_t groups4 = 0;
+      for (auto node = first; node != last; ++node) groups4 += Rule::tensors(*node).groups4();
+      const std::int64_t turns = ceil_div(groups4, kPieceBlock * kUpdateBlocks);
       Batch<Tensors> batch(kPieceBlock * std::max<std::int64_t>(turns, 1));
       for (; first != last; ++first) batch.append(Rule::tensors(*first));
       launch(update<Rule>, {batch.blocks(), kPieceBlock}, rule, batch);
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kPieceBlock)
     update_table(Rule rule, typename Rule::Tensors tensors, TableRows rows, Sparing sparing) {
   __shared__ Shared<typename Rule::Factors, 1> shared;
   if (threadIdx.x == 0) shared[0] = rule.factors();
-  const Piece piece = piece_of(tensors.quads(), kRowsPiece);
+  const Piece piece = piece_of(tensors.groups4(), kRowsPiece);
   const TableRows::Range near = rows.range_of(piece);  // with a barrier
   const typename Rule::Factors factors = shared[0];
   for (std::int64_t q = piece.first + threadIdx.x; q < piece.last; q += kPieceBlock) {
@@ -101,7 +101,7 @@ void run_by_rows(const Rule& rule, const Binding& b, bool spares) {
   const Sparing sparing = !spares          ? Sparing::kNone
                           : is_in_place(b) ? Sparing::kInPlace
                                            : Sparing::kCopied;
-  launch(update_table<Rule>, {ceil_div(tensors.quads(), kRowsPiece), kPieceBlock}, rule, tensors,
+  launch(update_table<Rule>, {ceil_div(tensors.groups4(), kRowsPiece), kPieceBlock}, rule, tensors,
          rows, sparing);
 }
 
@@ -129,7 +129,7 @@ Prepared prepare_adagrad_step(const NodeContext& context) {
   return prepare_update<Adagrad, AdagradAttrs>(context, spares_rows(context.attrs<AdagradAttrs>()));
 }
 
-Prepared prepare_graves_step(const NodeContext& context) {
+Prepared prepare_rmsprop_step(const NodeContext& context) {
   return prepare_update<Graves, GravesAttrs>(context, spares_rows(context.attrs<GravesAttrs>()));
 }
 

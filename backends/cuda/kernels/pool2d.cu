@@ -53,7 +53,7 @@ __global__ void avg_pool(PoolSizes<Index> s, Global<const float> x, Global<float
   }
 }
 
-// What window e gives to the element at `place` of it.
+// The gradient that window e gives to the element at `place` of it.
 struct MaxGradient {
   Global<const float> dy;
   Global<const std::uint8_t> index;

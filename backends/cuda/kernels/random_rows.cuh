@@ -10,7 +10,7 @@
 namespace keel::cuda {
 
 // The elements that one block of words belongs to.
-struct DrawnBlock {
+struct SampledBlock {
   std::int64_t row, index;  // row of the batch; index of the block in the row
   std::int64_t first;       // element of the whole tensor
   int count;
@@ -18,17 +18,17 @@ struct DrawnBlock {
 
 // Numbers the blocks of all rows in order. A block has words for `each` elements; the last block
 // of a row is partly filled.
-struct DrawnBlocks {
-  DrawnRows rows;
+struct SampledBlocks {
+  SampledRows rows;
   int each;
   std::int64_t of_row, total;
 
-  static DrawnBlocks of(const Shape& shape, int each) {
-    const DrawnRows rows = drawn_rows(shape);
+  static SampledBlocks of(const Shape& shape, int each) {
+    const SampledRows rows = sampled_rows(shape);
     const std::int64_t of_row = ceil_div(rows.width, each);
     return {rows, each, of_row, rows.rows * of_row};
   }
-  __device__ DrawnBlock operator[](std::int64_t i) const {
+  __device__ SampledBlock operator[](std::int64_t i) const {
     // A 32-bit division takes a fraction of the time of a 64-bit one.
     const std::int64_t row =
         total >> 32 == 0 ? std::uint32_t(i) / std::uint32_t(of_row) : i / of_row;
@@ -43,11 +43,11 @@ struct DevicePhilox {
   std::uint32_t key0, key1, stream, step;
 
   template <class Attrs>
-  __device__ DevicePhilox(const Attrs& attrs, std::int32_t tick)
+  __device__ DevicePhilox(const Attrs& attrs, std::int32_t step)
       : key0(std::uint32_t(attrs.seed)),
         key1(std::uint32_t(std::uint64_t(attrs.seed) >> 32)),
         stream(std::uint32_t(attrs.stream)),
-        step(std::uint32_t(tick)) {}
+        step(std::uint32_t(step)) {}
 
   __device__ static std::uint32_t upper(std::uint32_t a, std::uint32_t b) {
 #ifdef KEEL_CUDA_EMULATED

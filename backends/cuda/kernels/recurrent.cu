@@ -14,7 +14,7 @@ struct Unit {
 
   __device__ Unit(std::int64_t width, const Global<const std::uint8_t>& mask, std::int64_t at)
       : row(at / width), i(at % width), width(width), steps(mask.get(row, 1) != 0) {}
-  // Of gate `gate` in a tensor (rows, gates * width).
+  // The place of gate `gate` in a tensor (rows, gates * width).
   __device__ std::int64_t at(int gates, int gate) const { return (row * gates + gate) * width + i; }
 };
 

@@ -1,4 +1,4 @@
-// Reductions over any axes. The elements of a result are cut into chunks, by sizes alone. Blocks
+// Reductions over any axes. The elements of a result are cut into chunks, only by sizes. Blocks
 // reduce the chunks independently; a second kernel of the same kind reduces the chunks' values. The
 // order is fixed, so results have the same bits from run to run.
 #pragma once

@@ -101,12 +101,12 @@ __device__ void load_rows(AnyPanel& panel, const Factor& x, std::int64_t width,
   for (int item = int(threadIdx.x); item < AnyPanel::kCount * T::kFours; item += T::kBlock) {
     const int index = item / T::kFours, four = item % T::kFours;
     const std::int64_t from = start(index);
-    Quad quad{};
+    Group4 group4{};
     if (from >= 0) {
-      quad = x.some(from + 4 * four, features_of_four(width, four),
-                    width % 4 == 0 && 4 * four < width);
+      group4 = x.some(from + 4 * four, features_of_four(width, four),
+                      width % 4 == 0 && 4 * four < width);
     }
-    panel.at(index, four) = make_float4(quad.at[0], quad.at[1], quad.at[2], quad.at[3]);
+    panel.at(index, four) = make_float4(group4.at[0], group4.at[1], group4.at[2], group4.at[3]);
   }
 }
 // The same for consecutive positions of a row of a tensor (b, length, d).

@@ -156,7 +156,7 @@ struct RowGroups {
   }
 };
 
-// Those rows of a group whose dS is in memory.
+// The rows of a group whose dS is in memory.
 struct GroupRows {
   std::int64_t group, first, end;
   bool is_begun;  // other rows or keys of the group came before

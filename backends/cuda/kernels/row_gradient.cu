@@ -9,7 +9,7 @@
 namespace keel::cuda {
 namespace {
 
-// An id above and its place below. No two are equal, so that there is one order alone.
+// An id above and its place below. No two are equal, so that there is only one order.
 using PlacedId = std::uint64_t;
 constexpr int kPlaceBits = 32;
 constexpr PlacedId kNoId = 0xffffffff;  // of what fills the last chunk

@@ -94,8 +94,8 @@ __global__ void put_rows_in_place(Memory sizes, Global<const float> x, Global<co
   }
 }
 
-void put(const Binding& b) {
-  using In = PutInput;
+void scatter(const Binding& b) {
+  using In = ScatterInput;
   const auto [rows, length, width] = memory_sizes(b.outputs[0].type.shape);
   const Memory sizes{rows, length, width};
   const auto x = input(b.inputs[In::kX]);
@@ -122,6 +122,6 @@ Prepared prepare_top_k(const NodeContext& context) {
   });
 }
 
-Prepared prepare_put(const NodeContext&) { return kernel_of(put); }
+Prepared prepare_scatter(const NodeContext&) { return kernel_of(scatter); }
 
 }  // namespace keel::cuda

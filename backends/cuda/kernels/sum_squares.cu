@@ -11,18 +11,18 @@
 namespace keel::cuda {
 namespace {
 
-// What a sum of squares reads and writes: x, the sum y, and the sums of the pieces.
+// The tensors that a sum of squares reads and writes: x, the sum y, and the sums of the pieces.
 struct Squares {
   Global<const float> x;
   Global<float> y;
   Global<double> partial;
-  __host__ __device__ std::int64_t quads() const { return quads_of(x.size()); }
+  __host__ __device__ std::int64_t groups4() const { return groups4_of(x.size()); }
 };
 
-constexpr std::int64_t kSquaresPiece = 4 * kPieceBlock;  // quads
+constexpr std::int64_t kSquaresPiece = 4 * kPieceBlock;  // groups of four
 
 std::int64_t pieces_of(std::int64_t elements) {
-  return ceil_div(quads_of(elements), kSquaresPiece);
+  return ceil_div(groups4_of(elements), kSquaresPiece);
 }
 std::int64_t pieces_of(const TensorType& x) { return pieces_of(x.shape.elements()); }
 
@@ -31,8 +31,8 @@ __global__ void __launch_bounds__(kPieceBlock) square_pieces(Batch<Squares> batc
   const Squares t = batch.nodes[piece.node];
   double sum = 0;
   for (std::int64_t q = piece.first + threadIdx.x; q < piece.last; q += kPieceBlock) {
-    const Quad quad = load_quad(t.x, q);
-    for (const float value : quad.at) sum += double(value) * value;
+    const Group4 group4 = load_group4(t.x, q);
+    for (const float value : group4.at) sum += double(value) * value;
   }
   sum = over_block<kPieceBlock>(sum, Add());
   if (threadIdx.x == 0) t.partial[piece.number] = sum;
@@ -40,14 +40,14 @@ __global__ void __launch_bounds__(kPieceBlock) square_pieces(Batch<Squares> batc
 
 // The same of a table's gradient, of which rows are given: elsewhere it is 0, which adds nothing.
 __global__ void __launch_bounds__(kPieceBlock)
-    square_pieces_of_rows(TableRows rows, std::int64_t quads, Global<double> partial) {
-  const Piece piece = piece_of(quads, kSquaresPiece);
+    square_pieces_of_rows(TableRows rows, std::int64_t groups4, Global<double> partial) {
+  const Piece piece = piece_of(groups4, kSquaresPiece);
   const TableRows::Range near = rows.range_of(piece);
   double sum = 0;
   for (std::int64_t q = piece.first + threadIdx.x; q < piece.last; q += kPieceBlock) {
-    Quad quad{};
-    rows.read(q, near, quad);
-    for (const float value : quad.at) sum += double(value) * value;
+    Group4 group4{};
+    rows.read(q, near, group4);
+    for (const float value : group4.at) sum += double(value) * value;
   }
   sum = over_block<kPieceBlock>(sum, Add());
   if (threadIdx.x == 0) partial[piece.number] = sum;
@@ -97,7 +97,7 @@ void sum_squares_of_rows(const Binding& b, std::int64_t elements) {
   const std::int64_t pieces = pieces_of(elements);
   const auto partial = workspace<double>(b, pieces);
   launch(square_pieces_of_rows, {pieces, kPieceBlock},
-         TableRows(b.inputs[In::kX], b.inputs[In::kIds]), quads_of(elements), partial);
+         TableRows(b.inputs[In::kX], b.inputs[In::kIds]), groups4_of(elements), partial);
   Batch<Squares> sum(kSquaresPiece);
   sum.append({input(b.inputs[In::kX]), output(b.outputs[0]), partial});
   launch(add_pieces, {1, kPieceBlock}, sum);

@@ -1,4 +1,4 @@
-// The gradient of a table, given as rows (src/ops/row_gradient.h), quad by quad.
+// The gradient of a table, given as rows (src/ops/row_gradient.h), group4 by group4.
 #pragma once
 
 #include "backends/cuda/kernels/joined.cuh"
@@ -6,9 +6,9 @@
 namespace keel::cuda {
 
 // The piece of this block, in a launch for one tensor only.
-__device__ inline Piece piece_of(std::int64_t quads, std::int64_t length) {
+__device__ inline Piece piece_of(std::int64_t groups4, std::int64_t length) {
   const std::int64_t number = blockIdx.x, first = number * length;
-  return {0, number, first, first + length < quads ? first + length : quads};
+  return {0, number, first, first + length < groups4 ? first + length : groups4};
 }
 
 struct TableRows {
@@ -50,16 +50,16 @@ struct TableRows {
     return {ends[0], ends[1]};
   }
 
-  // Writes quad q of the gradient to `quad`, which must be 0 before, and returns a mask of the
+  // Writes group4 q of the gradient to `group4`, which must be 0 before, and returns a mask of the
   // elements that belong to given rows.
-  __device__ unsigned read(std::int64_t q, Range near, Quad& quad) const {
+  __device__ unsigned read(std::int64_t q, Range near, Group4& group4) const {
     unsigned found = 0;
     if (near.first == near.last) return found;
     std::int64_t row = 4 * q / width, column = 4 * q % width;
     std::int64_t place = first_from(row, near);
     for (int i = 0; i < 4; ++i) {
       if (place < near.last && ids[place] == row) {
-        quad.at[i] = rows[place * width + column];
+        group4.at[i] = rows[place * width + column];
         found |= 1u << i;
       }
       if (++column == width) {

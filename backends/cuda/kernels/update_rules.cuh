@@ -1,14 +1,14 @@
 // The formulas of optimizer updates for four neighbouring elements, and the inputs of the updates.
 #pragma once
 
-#include "backends/cuda/kernels/quad.cuh"
+#include "backends/cuda/kernels/group4.cuh"
 #include "src/ops/optimizer_step.h"
 
 namespace keel::cuda {
 
-// The gradient of a quad, and a mask of the elements to update; the others keep their values.
+// The gradient of a group4, and a mask of the elements to update; the others keep their values.
 struct Change {
-  Quad g;
+  Group4 g;
   unsigned taken = 0xf;
 
   __device__ bool takes(int i) const { return (taken >> i & 1u) != 0; }
@@ -41,10 +41,10 @@ struct Sgd : Common {
   struct Tensors {
     Global<const float> p, g, u;
     Global<float> next_p, next_u;
-    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
+    __host__ __device__ std::int64_t groups4() const { return groups4_of(p.size()); }
   };
   struct State {
-    Quad p, u;
+    Group4 p, u;
   };
   struct Factors {
     float scale, rate;
@@ -64,7 +64,7 @@ struct Sgd : Common {
 
   __device__ Factors factors() const { return {factor(), float(rate())}; }
   __device__ static State read(const Tensors& t, std::int64_t q) {
-    return {load_quad(t.p, q), load_quad(t.u, q)};
+    return {load_group4(t.p, q), load_group4(t.u, q)};
   }
   __device__ void update(const Tensors& t, const Factors& f, std::int64_t q, const State& state,
                          const Change& change) const {
@@ -75,8 +75,8 @@ struct Sgd : Common {
       u.at[i] = momentum * u.at[i] + own;
       p.at[i] -= f.rate * (nesterov ? own + momentum * u.at[i] : u.at[i]);
     }
-    store_quad(t.next_p, q, p);
-    if (t.u) store_quad(t.next_u, q, u);
+    store_group4(t.next_p, q, p);
+    if (t.u) store_group4(t.next_u, q, u);
   }
 };
 
@@ -86,10 +86,10 @@ struct Adam : Common {
   struct Tensors {
     Global<const float> p, g, m, v;
     Global<float> next_p, next_m, next_v;
-    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
+    __host__ __device__ std::int64_t groups4() const { return groups4_of(p.size()); }
   };
   struct State {
-    Quad p, m, v;
+    Group4 p, m, v;
   };
   struct Factors {
     float scale, shrink, rate, unbias;
@@ -130,7 +130,7 @@ struct Adam : Common {
             float(raw_eps ? 1 : 1 / c2)};
   }
   __device__ static State read(const Tensors& t, std::int64_t q) {
-    return {load_quad(t.p, q), load_quad(t.m, q), load_quad(t.v, q)};
+    return {load_group4(t.p, q), load_group4(t.m, q), load_group4(t.v, q)};
   }
   __device__ void update(const Tensors& t, const Factors& f, std::int64_t q, const State& state,
                          const Change& change) const {
@@ -142,9 +142,9 @@ struct Adam : Common {
       v.at[i] = beta2 * v.at[i] + gain2 * own * own;
       p.at[i] = f.shrink * p.at[i] - f.rate * m.at[i] / (sqrtf(v.at[i] * f.unbias) + eps);
     }
-    store_quad(t.next_p, q, p);
-    store_quad(t.next_m, q, m);
-    store_quad(t.next_v, q, v);
+    store_group4(t.next_p, q, p);
+    store_group4(t.next_m, q, m);
+    store_group4(t.next_v, q, v);
   }
 };
 
@@ -154,10 +154,10 @@ struct Adagrad : Common {
   struct Tensors {
     Global<const float> p, g, h;
     Global<float> next_p, next_h;
-    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
+    __host__ __device__ std::int64_t groups4() const { return groups4_of(p.size()); }
   };
   struct State {
-    Quad p, h;
+    Group4 p, h;
   };
   struct Factors {
     float scale, rate;
@@ -175,7 +175,7 @@ struct Adagrad : Common {
 
   __device__ Factors factors() const { return {factor(), float(rate())}; }
   __device__ static State read(const Tensors& t, std::int64_t q) {
-    return {load_quad(t.p, q), load_quad(t.h, q)};
+    return {load_group4(t.p, q), load_group4(t.h, q)};
   }
   __device__ void update(const Tensors& t, const Factors& f, std::int64_t q, const State& state,
                          const Change& change) const {
@@ -186,21 +186,21 @@ struct Adagrad : Common {
       h.at[i] += own * own;
       p.at[i] -= f.rate * own / sqrtf(h.at[i] + eps);
     }
-    store_quad(t.next_p, q, p);
-    store_quad(t.next_h, q, h);
+    store_group4(t.next_p, q, p);
+    store_group4(t.next_h, q, h);
   }
 };
 
 struct Graves : Common {
-  using In = GravesInput;
-  using Out = GravesOutput;
+  using In = RmspropInput;
+  using Out = RmspropOutput;
   struct Tensors {
     Global<const float> p, g, n, q, d;
     Global<float> next_p, next_n, next_q, next_d;
-    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
+    __host__ __device__ std::int64_t groups4() const { return groups4_of(p.size()); }
   };
   struct State {
-    Quad p, n, q, d;
+    Group4 p, n, q, d;
   };
   struct Factors {
     float scale, rate;
@@ -223,11 +223,12 @@ struct Graves : Common {
   }
 
   __device__ Factors factors() const { return {factor(), float(rate())}; }
-  __device__ static State read(const Tensors& t, std::int64_t quad) {
-    return {load_quad(t.p, quad), load_quad(t.n, quad), load_quad(t.q, quad), load_quad(t.d, quad)};
+  __device__ static State read(const Tensors& t, std::int64_t group4) {
+    return {load_group4(t.p, group4), load_group4(t.n, group4), load_group4(t.q, group4),
+            load_group4(t.d, group4)};
   }
-  __device__ void update(const Tensors& t, const Factors& f, std::int64_t quad, const State& state,
-                         const Change& change) const {
+  __device__ void update(const Tensors& t, const Factors& f, std::int64_t group4,
+                         const State& state, const Change& change) const {
     auto [p, n, q, d] = state;
     for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
       if (!change.takes(i)) continue;
@@ -238,10 +239,10 @@ struct Graves : Common {
       d.at[i] = momentum * d.at[i] - f.rate * own / sqrtf(var + eps);
       p.at[i] += d.at[i];
     }
-    store_quad(t.next_p, quad, p);
-    store_quad(t.next_n, quad, n);
-    store_quad(t.next_q, quad, q);
-    store_quad(t.next_d, quad, d);
+    store_group4(t.next_p, group4, p);
+    store_group4(t.next_n, group4, n);
+    store_group4(t.next_q, group4, q);
+    store_group4(t.next_d, group4, d);
   }
 };
 

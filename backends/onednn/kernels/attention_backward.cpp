@@ -32,7 +32,7 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What products with the probabilities of a tile's queries read of these beside the tensors.
+// The factors, beside the tensors, of products with the probabilities of a tile's queries.
 template <class T>
 struct QueryFactors {
   QueryFactors(const AttentionHead&, const QueryTile&, const AttentionGradientSlices<T>&) {}

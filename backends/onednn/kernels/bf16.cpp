@@ -44,16 +44,16 @@ void widen_bf16(const BF16* from, float* to, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(widen)(from, to, std::size_t(n));
 }
 
-NarrowProducts narrow_products_here() {
+Bf16Products narrow_products_here() {
   const char* word = std::getenv("KEEL_BF16");
   const std::string_view wanted = word == nullptr ? "" : word;
-  if (wanted == "emulated") return NarrowProducts::kEmulated;
+  if (wanted == "emulated") return Bf16Products::kEmulated;
   check(wanted.empty() || wanted == "native", ErrorKind::kUsage,
         "KEEL_BF16: expected native or emulated, got '{}'", wanted);
-  return has_bf16_instructions() ? NarrowProducts::kNative : NarrowProducts::kRefused;
+  return has_bf16_instructions() ? Bf16Products::kNative : Bf16Products::kRefused;
 }
 
-Prepared refuse_narrow_product(const NodeContext& context) {
+Prepared refuse_bf16_product(const NodeContext& context) {
   const OpInfo& op = *context.node.op;
   return refuse(fmt::format(
       "[{}] {}: the kernel of onednn takes bf16 only with AVX512_BF16 or AMX_BF16, which this "

@@ -18,10 +18,10 @@ double* row_of(const Binding& b, int row) {
   return b.outputs[0].as<double>() + row * b.outputs[0].type.shape[1];
 }
 
-void write_counts(const Binding& b, const ColumnPlan& plan, RowMask mask, const Slab& slab) {
+void write_counts(const Binding& b, const ColumnPlan& plan, RowMask mask, const Tile& tile) {
   const ColumnCounts counts = plan.counts(mask, {});
-  std::fill_n(row_of(b, MomentRow::kCount) + slab.first, slab.channels, double(counts.kept));
-  std::fill_n(row_of(b, MomentRow::kAll) + slab.first, slab.channels, double(counts.all));
+  std::fill_n(row_of(b, MomentRow::kCount) + tile.first, tile.channels, double(counts.kept));
+  std::fill_n(row_of(b, MomentRow::kAll) + tile.first, tile.channels, double(counts.all));
 }
 
 }  // namespace
@@ -44,23 +44,23 @@ void centred_of(const Binding& b, const ColumnPlan& plan) {
   const RowMask mask = b.inputs[CentredIn::kMask].as<std::uint8_t>();
   const T* dy = b.inputs[CentredIn::kDy].as<T>();
   const bool has_padding = plan.sums > kPaddingDy;
-  plan.blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    slab_sums(slab, mask,
+  plan.blocks.run([&](std::size_t block, const Tile& tile) HWY_ATTR {
+    tile_sums(tile, mask,
               SavedChannels<T>{b.inputs[CentredIn::kX].as<T>(), dy,
                                b.inputs[CentredIn::kMean].as<float>(),
                                b.inputs[CentredIn::kRstd].as<float>()},
-              sums_at(plan, {b.workspace, block, 0}, slab.first));
+              sums_at(plan, {b.workspace, block, 0}, tile.first));
     if (!has_padding) return;
-    slab_left_out(slab, mask, dy, plan.sum(b.workspace, block, kPaddingDy) + slab.first);
+    tile_left_out(tile, mask, dy, plan.sum(b.workspace, block, kPaddingDy) + tile.first);
   });
-  plan.blocks.run_channels([&](const Slab& slab) HWY_ATTR {
-    write_counts(b, plan, mask, slab);
+  plan.blocks.run_channels([&](const Tile& tile) HWY_ATTR {
+    write_counts(b, plan, mask, tile);
     for (std::size_t kind = 0; kind < plan.sums; ++kind) {
-      add_blocks(plan, plan.sum(b.workspace, 0, kind), slab,
+      add_blocks(plan, plan.sum(b.workspace, 0, kind), tile,
                  row_of(b, CentredSumRow::kXhat + int(kind)));
     }
     if (has_padding || b.outputs[0].type.shape[0] == CentredSumRow::kPaddingDy) return;
-    std::fill_n(row_of(b, CentredSumRow::kPaddingDy) + slab.first, slab.channels, 0.0);
+    std::fill_n(row_of(b, CentredSumRow::kPaddingDy) + tile.first, tile.channels, 0.0);
   });
 }
 
@@ -69,20 +69,20 @@ void uncentred_of(const Binding& b, const ColumnPlan& plan) {
   const RowMask mask = b.inputs[UncentredIn::kMask].as<std::uint8_t>();
   const UncentredGradient<T> in{b.inputs[UncentredIn::kX].as<T>(),
                                 b.inputs[UncentredIn::kDy].as<T>(),
-                                b.inputs[UncentredIn::kRpsi].as<float>()};
+                                b.inputs[UncentredIn::kRstd].as<float>()};
   const bool all_rows = plan.sums > kAllDyXhat;
-  const auto sum = [&](std::size_t block, std::size_t kind, const Slab& slab)
-                       HWY_ATTR { return plan.sum(b.workspace, block, kind) + slab.first; };
-  plan.blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    slab_gradient_sums(slab, in, mask, {sum(block, 0, slab), sum(block, 1, slab)});
+  const auto sum = [&](std::size_t block, std::size_t kind, const Tile& tile)
+                       HWY_ATTR { return plan.sum(b.workspace, block, kind) + tile.first; };
+  plan.blocks.run([&](std::size_t block, const Tile& tile) HWY_ATTR {
+    tile_gradient_sums(tile, in, mask, {sum(block, 0, tile), sum(block, 1, tile)});
     if (!all_rows) return;
-    slab_gradient_sums(slab, in, nullptr, {sum(block, 2, slab), sum(block, kAllDyXhat, slab)});
+    tile_gradient_sums(tile, in, nullptr, {sum(block, 2, tile), sum(block, kAllDyXhat, tile)});
   });
-  plan.blocks.run_channels([&](const Slab& slab) HWY_ATTR {
+  plan.blocks.run_channels([&](const Tile& tile) HWY_ATTR {
     const auto write = [&](UncentredSumRow::Place row, std::size_t kind) HWY_ATTR {
-      add_blocks(plan, plan.sum(b.workspace, 0, kind), slab, row_of(b, row));
+      add_blocks(plan, plan.sum(b.workspace, 0, kind), tile, row_of(b, row));
     };
-    write_counts(b, plan, mask, slab);
+    write_counts(b, plan, mask, tile);
     write(UncentredSumRow::kDy, 0);
     write(UncentredSumRow::kDyXhat, 1);
     if (all_rows) write(UncentredSumRow::kAllDyXhat, kAllDyXhat);

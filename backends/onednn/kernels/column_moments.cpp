@@ -17,10 +17,10 @@ double* row_of(const Binding& b, int row) {
   return b.outputs[0].as<double>() + row * b.outputs[0].type.shape[1];
 }
 
-void write_counts(const Binding& b, const ColumnPlan& plan, const Slab& slab) {
+void write_counts(const Binding& b, const ColumnPlan& plan, const Tile& tile) {
   const ColumnCounts counts = plan.counts(mask_of(b), {});
-  std::fill_n(row_of(b, MomentRow::kCount) + slab.first, slab.channels, double(counts.kept));
-  std::fill_n(row_of(b, MomentRow::kAll) + slab.first, slab.channels, double(counts.all));
+  std::fill_n(row_of(b, MomentRow::kCount) + tile.first, tile.channels, double(counts.kept));
+  std::fill_n(row_of(b, MomentRow::kAll) + tile.first, tile.channels, double(counts.all));
 }
 
 }  // namespace
@@ -40,15 +40,15 @@ namespace {
 
 template <class T>
 void moments_of(const Binding& b, const ColumnPlan& plan) {
-  plan.blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    slab_moments(slab, mask_of(b), b.inputs[In::kX].as<T>(),
-                 moments_at(plan, {b.workspace, block, 0}, slab.first));
+  plan.blocks.run([&](std::size_t block, const Tile& tile) HWY_ATTR {
+    tile_moments(tile, mask_of(b), b.inputs[In::kX].as<T>(),
+                 moments_at(plan, {b.workspace, block, 0}, tile.first));
   });
-  plan.blocks.run_channels([&](const Slab& slab) HWY_ATTR {
-    const ChannelMoments of = merged_moments(plan, mask_of(b), b.workspace, slab);
-    write_counts(b, plan, slab);
-    std::copy_n(of.mean, slab.channels, row_of(b, MomentRow::kMean) + slab.first);
-    std::copy_n(of.squares, slab.channels, row_of(b, MomentRow::kSquares) + slab.first);
+  plan.blocks.run_channels([&](const Tile& tile) HWY_ATTR {
+    const ChannelMoments of = merged_moments(plan, mask_of(b), b.workspace, tile);
+    write_counts(b, plan, tile);
+    std::copy_n(of.mean, tile.channels, row_of(b, MomentRow::kMean) + tile.first);
+    std::copy_n(of.squares, tile.channels, row_of(b, MomentRow::kSquares) + tile.first);
   });
 }
 
@@ -57,14 +57,14 @@ void squares_of(const Binding& b, const ColumnPlan& plan) {
   const T* x = b.inputs[In::kX].as<T>();
   const auto sum = [&](std::size_t block, std::size_t kind)
                        HWY_ATTR { return plan.sum(b.workspace, block, kind); };
-  plan.blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    slab_squares(slab, x, mask_of(b), sum(block, 0) + slab.first);
-    if (plan.sums > 1) slab_squares(slab, x, nullptr, sum(block, 1) + slab.first);
+  plan.blocks.run([&](std::size_t block, const Tile& tile) HWY_ATTR {
+    tile_squares(tile, x, mask_of(b), sum(block, 0) + tile.first);
+    if (plan.sums > 1) tile_squares(tile, x, nullptr, sum(block, 1) + tile.first);
   });
-  plan.blocks.run_channels([&](const Slab& slab) HWY_ATTR {
-    write_counts(b, plan, slab);
+  plan.blocks.run_channels([&](const Tile& tile) HWY_ATTR {
+    write_counts(b, plan, tile);
     for (std::size_t kind = 0; kind < plan.sums; ++kind) {
-      add_blocks(plan, sum(0, kind), slab, row_of(b, SquareRow::kSquares + int(kind)));
+      add_blocks(plan, sum(0, kind), tile, row_of(b, SquareRow::kSquares + int(kind)));
     }
   });
 }

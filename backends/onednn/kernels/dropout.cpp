@@ -1,4 +1,4 @@
-// Dropout with the mask drawn in registers. The backward is the same map, applied to dy.
+// Dropout with the mask sampled in registers. The backward is the same map, applied to dy.
 #include "src/ops/dropout.h"
 
 #include <cmath>
@@ -44,7 +44,7 @@ HWY_INLINE void put(Part part, Floats v, BF16* to) {
 
 // y = keep ? x * factor : 0 for the elements of blocks [begin, end).
 template <class T>
-void apply_to(const Binding& b, const Dropout& op, const RandomRows& drawn, std::int64_t begin,
+void apply_to(const Binding& b, const Dropout& op, const RandomRows& sampled, std::int64_t begin,
               std::int64_t end) {
   const Ints threshold = hn::Set(Bits(), op.threshold);
   const Floats factor = splat(op.factor);
@@ -56,19 +56,20 @@ void apply_to(const Binding& b, const Dropout& op, const RandomRows& drawn, std:
   const auto keep = [&](std::int64_t first, const std::uint32_t* bits,
                         std::size_t n) KEEL_LOOP_BODY {
     for_lanes(n, [&](auto part, std::size_t k) KEEL_LOOP_BODY {
-      const auto drawn = hn::ShiftRight<8>(part.load(bits + k));
-      const auto is_dropped = hn::RebindMask(F(), hn::Lt(hn::BitCast(Bits(), drawn), threshold));
+      const auto sampled = hn::ShiftRight<8>(part.load(bits + k));
+      const auto is_dropped = hn::RebindMask(F(), hn::Lt(hn::BitCast(Bits(), sampled), threshold));
       const std::size_t at = std::size_t(first) + k;
       put(part, hn::IfThenZeroElse(is_dropped, hn::Mul(part.load(x + at), factor)), y + at);
     });
   };
-  each_drawn<4, std::uint32_t>(drawn, begin, end, interleave, keep);
+  each_sampled<4, std::uint32_t>(sampled, begin, end, interleave, keep);
 }
 
-void apply(const Binding& b, const Dropout& op, const RandomRows& drawn, std::int64_t begin,
+void apply(const Binding& b, const Dropout& op, const RandomRows& sampled, std::int64_t begin,
            std::int64_t end) {
   const bool is_narrow = b.outputs[0].type.dtype == DType::kBF16;
-  is_narrow ? apply_to<BF16>(b, op, drawn, begin, end) : apply_to<float>(b, op, drawn, begin, end);
+  is_narrow ? apply_to<BF16>(b, op, sampled, begin, end)
+            : apply_to<float>(b, op, sampled, begin, end);
 }
 
 }  // namespace
@@ -86,11 +87,11 @@ Prepared prepare_dropout(const NodeContext& context) {
   const auto attrs = context.attrs<DropoutAttrs>();
   // An element is kept when uniform >= p, where uniform is the 24 bits times 2^-24.
   const Dropout op{std::int32_t(std::ceil(attrs.p * 0x1p24)), float(1 / (1 - attrs.p))};
-  const auto run = [op](const Binding& b, const RandomRows& drawn, std::int64_t begin,
+  const auto run = [op](const Binding& b, const RandomRows& sampled, std::int64_t begin,
                         std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(apply)(b, op, drawn, begin, end);
+    HWY_DYNAMIC_DISPATCH(apply)(b, op, sampled, begin, end);
   };
-  return by_drawn_rows<In>(attrs, drawn_rows(context.input(In::kX).shape), 4, run);
+  return by_sampled_rows<In>(attrs, sampled_rows(context.input(In::kX).shape), 4, run);
 }
 
 }  // namespace keel::onednn

@@ -96,7 +96,7 @@ struct Filters {
   Filters(const FilterBankAttrs& attrs, bool is_x, const float* p)
       : axis(filter_axis(attrs, is_x)),
         count(attrs.filters),
-        centre(axis.per_hat * (double(p[is_x ? Parameter::kX : Parameter::kY]) + 1)),
+        centre(axis.per_component * (double(p[is_x ? Parameter::kX : Parameter::kY]) + 1)),
         stride(axis.per_stride * std::exp(double(p[Parameter::kLogStride]))),
         variance(std::exp(double(p[Parameter::kLogVariance]))) {}
 
@@ -148,7 +148,7 @@ void add_gradient(const Binding& b, const Filters& filters, bool is_x, std::int6
     (filters.filter(i), f.as<float>() + first, df.as<float>() + first,
      std::size_t(filters.axis.size), &sums);
     const double dmu = sums.e / filters.variance;
-    dp[is_x ? Parameter::kX : Parameter::kY] += filters.axis.per_hat * dmu;
+    dp[is_x ? Parameter::kX : Parameter::kY] += filters.axis.per_component * dmu;
     dp[Parameter::kLogVariance] += sums.e2 / (2 * filters.variance);
     dp[Parameter::kLogStride] += filters.stride * dmu * filter_offset(filters.count, i);
   }

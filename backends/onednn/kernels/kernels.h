@@ -9,7 +9,7 @@ namespace keel::onednn {
 #include "src/runtime/declare_kernels.inc"
 
 // The panels of b for the product of a node, when oneDNN may choose; width 0: no panels.
-PanelForm matmul_panels(const NodeContext& context);
+PackedLayout matmul_packing(const NodeContext& context);
 
 // Whether the kernel of linear_cross_entropy_step does both at once, for a loss or a step.
 bool joins_loss(const NodeContext& context);

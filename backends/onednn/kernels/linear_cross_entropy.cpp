@@ -147,7 +147,7 @@ const void* gather_rows(const LinearLossPlan& plan, const PartRows& rows, const 
 
 Prepared prepare_linear_cross_entropy(const NodeContext& context) {
   const LinearLossPlan plan(context);
-  if (plan.is_refused()) return refuse_narrow_product(context);
+  if (plan.is_refused()) return refuse_bf16_product(context);
   LinearLossWork counted(plan);
   return kernel_of([plan](const Binding& b) { forward(b, plan); },
                    ForwardParts(counted, nullptr).parts.bytes());

@@ -281,7 +281,7 @@ void backward(const Binding& b, const LinearLossPlan& plan) {
 
 Prepared prepare_linear_cross_entropy_backward(const NodeContext& context) {
   const LinearLossPlan plan(context);
-  if (plan.is_refused()) return refuse_narrow_product(context);
+  if (plan.is_refused()) return refuse_bf16_product(context);
   LinearLossWork counted(plan);
   return kernel_of([plan](const Binding& b) { backward(b, plan); },
                    BackwardParts(counted, nullptr).parts.bytes());

@@ -36,20 +36,21 @@ MatmulSpec spec_of(const NodeContext& context) {
 
 }  // namespace
 
-PanelForm matmul_panels(const NodeContext& context) {
+PackedLayout matmul_packing(const NodeContext& context) {
   const MatmulSpec spec = spec_of(context);
-  return spec.batch == 1 && spec.shared_b && !spec.narrow ? preferred_panels(spec) : PanelForm{};
+  return spec.batch == 1 && spec.shared_b && !spec.narrow ? preferred_packing(spec)
+                                                          : PackedLayout{};
 }
 
 Prepared prepare_matmul(const NodeContext& context) {
   MatmulSpec spec = spec_of(context);
   if (context.output().shape.elements() == 0) return do_nothing();
   if (spec.k == 0) return fill_bias(In::kBias, 1, spec.relu);
-  if (context.attrs<MatmulAttrs>().panel_columns > 0) {
-    const PanelForm form = matmul_panels(context);
+  if (context.attrs<MatmulAttrs>().packed_columns > 0) {
+    const PackedLayout form = matmul_packing(context);
     const bool reads = form.width > 0 && context.input(In::kB).shape == form.shape(spec.k, spec.n);
     if (!reads) return refuse("oneDNN reads other panels here, or none");
-    spec.panel_width = form.width;
+    spec.packed_width = form.width;
   }
   return prepare_product(context, spec, make_matmul);
 }

@@ -99,11 +99,11 @@ void multiply_by_pairs(const NarrowProduct& product) {
 
 MultiplyNarrow narrow_product_here() {
   switch (narrow_products_here()) {
-    case NarrowProducts::kRefused:
+    case Bf16Products::kRefused:
       return nullptr;
-    case NarrowProducts::kEmulated:
+    case Bf16Products::kEmulated:
       return multiply_widened;
-    case NarrowProducts::kNative:
+    case Bf16Products::kNative:
       break;
   }
   const bool has_tiles = has_tile_instructions() && kMultiplyByTiles != nullptr;

@@ -1,4 +1,4 @@
-// The noise after a batch norm, drawn in registers: a lane is a feature of a sample.
+// The noise after a batch norm, sampled in registers: a lane is a feature of a sample.
 #include "src/ops/norm_noise.h"
 
 #include "backends/onednn/column_plan.h"
@@ -129,15 +129,15 @@ namespace {
 
 void run(const Binding& b, const NoisePlan& plan) {
   const std::int64_t channels = plan.sizes.channels, row = channels * plan.sizes.inner;
-  const std::int32_t tick = *b.inputs[In::kTick].as<std::int32_t>();
-  const Philox random = random_stream(plan.attrs, tick);
+  const std::int32_t step = *b.inputs[In::kStep].as<std::int32_t>();
+  const Philox random = random_stream(plan.attrs, step);
   float *m = static_cast<float*>(b.workspace), *v = m + channels;
   for (std::int64_t j = 0; j < channels; ++j) {
     const UnitNoise unit = unit_noise(plan.attrs, random, j);
     m[j] = float(unit.m);
     v[j] = float(unit.v);
   }
-  const Noise noise{PhiloxStream::of(plan.attrs, tick), *b.inputs[In::kFirstRow].as<std::int32_t>(),
+  const Noise noise{PhiloxStream::of(plan.attrs, step), *b.inputs[In::kFirstRow].as<std::int32_t>(),
                     m, v};
   const auto apply_to = HWY_DYNAMIC_DISPATCH(apply);
   const std::int64_t rows =

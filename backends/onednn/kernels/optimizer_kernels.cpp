@@ -113,7 +113,7 @@ double squares(const float* x, std::size_t n) {
   return sum.total_with(x + i, n - i);
 }
 
-// Zeros change no sum of squares, and pieces of zeros alone are passed over.
+// Zeros change no sum of squares, and pieces of only zeros are passed over.
 double squares_of_rows(const TableRows& rows, std::int64_t begin, std::size_t n) {
   static_assert(kPieceElements % (2 * kLanes) == 0);
   alignas(64) float piece[kPieceElements];

@@ -13,7 +13,7 @@
 namespace keel::onednn {
 namespace {
 
-// What every update begins with.
+// The values that every update begins with.
 struct Step {
   double rate, scale;
   std::int64_t n;
@@ -164,8 +164,8 @@ void adagrad(const Binding& b, const AdagradAttrs& attrs) {
 
 template <class Gradient>
 void graves(const Binding& b, const GravesAttrs& attrs) {
-  using In = GravesInput;
-  using Out = GravesOutput;
+  using In = RmspropInput;
+  using Out = RmspropOutput;
   const Step s(b, attrs);
   if (keeps<Gradient>(s, b, {In::kP, In::kN, In::kQ, In::kD})) return;
   const GravesTerms terms{float(s.scale),        float(attrs.weight_decay), float(attrs.keep),
@@ -242,11 +242,11 @@ Prepared prepare_adagrad_step(const NodeContext& context) {
   const bool spares = spares_rows(context.attrs<AdagradAttrs>());
   return forms.prepare(context, context.has(AdagradInput::kIds), spares);
 }
-Prepared prepare_graves_step(const NodeContext& context) {
+Prepared prepare_rmsprop_step(const NodeContext& context) {
   const UpdateForms<GravesAttrs> forms{graves<WholeGradient>, graves<RowsGradient>,
                                        graves<SparedRows>};
   const bool spares = spares_rows(context.attrs<GravesAttrs>());
-  return forms.prepare(context, context.has(GravesInput::kIds), spares);
+  return forms.prepare(context, context.has(RmspropInput::kIds), spares);
 }
 
 Prepared prepare_sum_squares(const NodeContext& context) {

@@ -25,7 +25,7 @@ struct Stage {
   std::int64_t results() const { return outer * blocks() * inner; }
 };
 
-// Cut so that a block is worth a thread's while, by sizes alone.
+// Cut so that a block is worth a thread's while, only by sizes.
 Stage make_stage(std::int64_t outer, std::int64_t reduced, std::int64_t inner) {
   Stage stage{outer, reduced, inner, std::max<std::int64_t>(reduced, 1)};
   const std::int64_t width = std::clamp<std::int64_t>(inner, 1, kChunk);

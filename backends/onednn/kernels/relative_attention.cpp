@@ -109,7 +109,7 @@ Prepared prepare(const RelativePlan& plan) {
 Prepared prepare_relative_attention(const NodeContext& context) {
   const RelativePlan plan = relative_plan(context);
   if (!has_narrow_factors(context)) return prepare<float>(plan);
-  return plan.is_narrow() ? prepare<BF16>(plan) : refuse_narrow_product(context);
+  return plan.is_narrow() ? prepare<BF16>(plan) : refuse_bf16_product(context);
 }
 
 }  // namespace keel::onednn

@@ -1,5 +1,5 @@
 // The backward of relative attention; each tile of probabilities is recomputed. Rows of the batch
-// are cut into blocks by their number alone, and each block has sums of its own for the gradient of
+// are cut into blocks only by their number, and each block has sums of its own for the gradient of
 // p, which all rows share. Beside factors of bf16, tiles and dy are rounded to bf16 before they are
 // multiplied, and sums are multiplied by the scale in the end.
 #include "backends/onednn/kernels/kernels.h"
@@ -36,7 +36,7 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What products with the probabilities of a tile's queries read of these beside the tensors.
+// The factors, beside the tensors, of products with the probabilities of a tile's queries.
 template <class T>
 struct QueryFactors {
   QueryFactors(const RelativeHead&, const QueryTile&, const RelativeGradientSlices<T>&) {}
@@ -303,7 +303,7 @@ Prepared prepare(const BackwardPlan& plan) {
 Prepared prepare_relative_attention_backward(const NodeContext& context) {
   const BackwardPlan plan(relative_plan(context));
   if (!has_narrow_factors(context)) return prepare<float>(plan);
-  return plan.of.is_narrow() ? prepare<BF16>(plan) : refuse_narrow_product(context);
+  return plan.of.is_narrow() ? prepare<BF16>(plan) : refuse_bf16_product(context);
 }
 
 }  // namespace keel::onednn

@@ -42,8 +42,8 @@ void top_k(const Binding& b, std::int64_t k) {
   });
 }
 
-void put(const Binding& b) {
-  using In = PutInput;
+void scatter(const Binding& b) {
+  using In = ScatterInput;
   const auto [rows, length, width] = memory_sizes(b.outputs[0].type.shape);
   const std::int32_t t = *b.inputs[In::kT].as<std::int32_t>();
   const float *memory = b.inputs[In::kMemory].as<float>(), *x = b.inputs[In::kX].as<float>();
@@ -70,6 +70,6 @@ Prepared prepare_top_k(const NodeContext& context) {
   return kernel_of([k](const Binding& b) { top_k(b, k); });
 }
 
-Prepared prepare_put(const NodeContext&) { return kernel_of(put); }
+Prepared prepare_scatter(const NodeContext&) { return kernel_of(scatter); }
 
 }  // namespace keel::onednn

@@ -14,10 +14,10 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// What scores have subtracted before their exponential is taken, their maximum for factors of
-// float32. For factors of bf16 it is the next multiple of log 2: earlier results are then scaled by
-// powers of 2, so that how a probability is rounded does not depend on the tiles. The multiple is
-// subtracted in two parts, of which the larger has few bits.
+// The value that is subtracted from scores before their exponential is taken: their maximum for
+// factors of float32. For factors of bf16 it is the next multiple of log 2: earlier results are
+// then scaled by powers of 2, so that how a probability is rounded does not depend on the tiles.
+// The multiple is subtracted in two parts, of which the larger has few bits.
 template <class T>
 struct Shift {
   HWY_INLINE static Floats of_max(Floats max) { return max; }

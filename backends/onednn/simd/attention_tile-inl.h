@@ -53,7 +53,7 @@ struct TransposedOf<BF16> {
   void fill(const AttentionHead& h, const QueryTile& queries, const BF16* x) {
     fill(h.plan.width, queries, {x + queries.first * h.plan.features(), h.plan.features()});
   }
-  // Of float32, which is rounded.
+  // Fills the tile from float32, which is rounded to bf16.
   void fill(const AttentionHead& h, const QueryTile& queries, const float* x) {
     HWY_ALIGN BF16 rows[kQueryTile * kWidestHead];
     const std::size_t d = h.plan.features();
@@ -167,8 +167,8 @@ HWY_INLINE void for_keys(const TilePlace& place, std::size_t column, const Body&
         philox_words(head.plan.stream, row, hn::Add(hn::Set(U(), std::uint32_t(block)), to_lane));
     unrolled<4>([&](std::size_t n) KEEL_LOOP_BODY {
       if (j + n >= keys.count) return;
-      const Ints drawn = hn::BitCast(Bits(), hn::ShiftRight<8>(words.w[n]));
-      const Kept kept{hn::RebindMask(F(), hn::Lt(drawn, threshold))};
+      const Ints sampled = hn::BitCast(Bits(), hn::ShiftRight<8>(words.w[n]));
+      const Kept kept{hn::RebindMask(F(), hn::Lt(sampled, threshold))};
       body(kept, (j + n) * kQueryTile + column);
     });
   }

@@ -1,5 +1,5 @@
 // The final passes of column norms that subtract a mean, compiled once per instruction set: they
-// compute y and dx of a slab from constants of its channels, and fill the rows left out by a mask.
+// compute y and dx of a tile from constants of its channels, and fill the rows left out by a mask.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_CENTRED_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_CENTRED_COLUMNS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_CENTRED_COLUMNS_INL_H_
@@ -20,9 +20,9 @@ struct CentredForward {
   const float *mean, *scale, *shift;
 };
 
-// Writes the part of y that belongs to a slab; y is a whole tensor.
+// Writes the part of y that belongs to a tile; y is a whole tensor.
 template <class Xhat, class T>
-HWY_INLINE void write_centred_by(const Slab& slab, const CentredForward<T>& in,
+HWY_INLINE void write_centred_by(const Tile& tile, const CentredForward<T>& in,
                                  const ResultRows& y) {
   struct Constants {
     Xhat scaled;
@@ -36,13 +36,13 @@ HWY_INLINE void write_centred_by(const Slab& slab, const CentredForward<T>& in,
     const auto body = [x = in.x, put](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
       put(part, hn::MulAdd(k.scaled.off(part.load(x + i)), k.scaled.rstd, k.shift), i);
     };
-    for_slab(slab, at, body, &y);
+    for_tile(tile, at, body, &y);
   });
 }
 template <class T>
-HWY_INLINE void write_centred(const Slab& slab, const CentredForward<T>& in, const ResultRows& y) {
-  any_far(in.mean + slab.first, slab.channels) ? write_centred_by<FarStandardize>(slab, in, y)
-                                               : write_centred_by<Standardize>(slab, in, y);
+HWY_INLINE void write_centred(const Tile& tile, const CentredForward<T>& in, const ResultRows& y) {
+  any_far(in.mean + tile.first, tile.channels) ? write_centred_by<FarStandardize>(tile, in, y)
+                                               : write_centred_by<Standardize>(tile, in, y);
 }
 
 // The arrays (channels) of xhat = (x - mean) * rstd - low.
@@ -63,9 +63,9 @@ struct CentredBackward {
   const float *scale, *mean_dy, *slope;
 };
 
-// Writes dx of a slab, and 0 in the rows left out. dx may be dy.
+// Writes dx of a tile, and 0 in the rows left out. dx may be dy.
 template <class Xhat, class T>
-HWY_INLINE void write_centred_gradient_by(const Slab& slab, const CentredBackward<T>& in,
+HWY_INLINE void write_centred_gradient_by(const Tile& tile, const CentredBackward<T>& in,
                                           const ResultRows& dx) {
   struct Constants {
     Xhat xhat;
@@ -81,16 +81,16 @@ HWY_INLINE void write_centred_gradient_by(const Slab& slab, const CentredBackwar
       const Floats g = hn::Sub(part.load(dy + i), k.mean_dy), xhat = k.xhat(part.load(x + i));
       put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
     };
-    for_slab(slab, at, body, &dx);
+    for_tile(tile, at, body, &dx);
   });
 }
 template <class T>
-HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const CentredBackward<T>& in,
+HWY_INLINE void write_centred_gradient(const Tile& tile, RowMask mask, const CentredBackward<T>& in,
                                        const ResultRows& dx) {
-  any_far(in.channels.mean + slab.first, slab.channels)
-      ? write_centred_gradient_by<FarStandardize>(slab, in, dx)
-      : write_centred_gradient_by<Standardize>(slab, in, dx);
-  clear_left_out(slab, mask, dx);
+  any_far(in.channels.mean + tile.first, tile.channels)
+      ? write_centred_gradient_by<FarStandardize>(tile, in, dx)
+      : write_centred_gradient_by<Standardize>(tile, in, dx);
+  clear_left_out(tile, mask, dx);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,4 +1,4 @@
-// Parts of the backward of column norms, compiled once per instruction set: the sums over a slab
+// Parts of the backward of column norms, compiled once per instruction set: the sums over a tile
 // that the gradient of a channel needs.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_GRADIENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_GRADIENT_INL_H_
@@ -58,46 +58,46 @@ struct StripGradient {
 
 // Adds the terms of channel c from the row of spans at `row`.
 template <class T>
-HWY_INLINE void add_span(const SavedChannels<T>& saved, const Slab& slab, std::size_t row,
+HWY_INLINE void add_span(const SavedChannels<T>& saved, const Tile& tile, std::size_t row,
                          std::size_t c, const ChannelSums& sums) {
-  const std::size_t first = row + c * slab.inner;
+  const std::size_t first = row + c * tile.inner;
   const RowSums span = row_sums(
-      SavedRow<T>{saved.x + first, saved.dy + first, saved.mean[c], saved.rstd[c], slab.inner},
+      SavedRow<T>{saved.x + first, saved.dy + first, saved.mean[c], saved.rstd[c], tile.inner},
       {nullptr, nullptr});
   sums.xhat[c] += span.xhat;
   sums.dy[c] += span.g;
   sums.dy_xhat[c] += span.g_xhat;
 }
 
-// Sums the columns of a slab of tokens over the kept rows; false if no row is kept.
+// Sums the columns of a tile of tokens over the kept rows; false if no row is kept.
 template <class T>
-HWY_INLINE bool column_sums(const Slab& slab, RowMask mask, const SavedChannels<T>& saved,
+HWY_INLINE bool column_sums(const Tile& tile, RowMask mask, const SavedChannels<T>& saved,
                             const ChannelSums& sums) {
-  const bool far = any_far(saved.mean, slab.channels);
+  const bool far = any_far(saved.mean, tile.channels);
   bool is_first = true;
-  for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-    far ? sum_strip(strip, slab.channels, StripGradient<T, FarStandardize>{saved, sums, is_first})
-        : sum_strip(strip, slab.channels, StripGradient<T, Standardize>{saved, sums, is_first});
+  for_strips(tile, mask, [&](const Strip& strip) HWY_ATTR {
+    far ? sum_strip(strip, tile.channels, StripGradient<T, FarStandardize>{saved, sums, is_first})
+        : sum_strip(strip, tile.channels, StripGradient<T, Standardize>{saved, sums, is_first});
     is_first = false;
   });
   return !is_first;
 }
 
-// Sums a slab over the rows that are kept.
+// Sums a tile over the rows that are kept.
 template <class T>
-HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels<T>& saved,
+HWY_INLINE void tile_sums(const Tile& tile, RowMask mask, const SavedChannels<T>& saved,
                           const ChannelSums& sums) {
-  const SavedChannels<T> from_first{saved.x, saved.dy, saved.mean + slab.first,
-                                    saved.rstd + slab.first};
-  if (slab.inner == 1 && column_sums(slab, mask, from_first, sums)) return;
-  for (double* sum : {sums.xhat, sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
-  if (has_short_spans(slab)) {
-    return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
+  const SavedChannels<T> from_first{saved.x, saved.dy, saved.mean + tile.first,
+                                    saved.rstd + tile.first};
+  if (tile.inner == 1 && column_sums(tile, mask, from_first, sums)) return;
+  for (double* sum : {sums.xhat, sums.dy, sums.dy_xhat}) std::fill_n(sum, tile.channels, 0.0);
+  if (has_short_spans(tile)) {
+    return for_span_columns(tile, [&](const SpanColumns& columns) HWY_ATTR {
       HWY_ALIGN float mean[kSpanStride], rstd[kSpanStride];
       HWY_ALIGN double xhat[kSpanStride], dy[kSpanStride], dy_xhat[kSpanStride];
       spread(columns, from_first.mean, mean);
       spread(columns, from_first.rstd, rstd);
-      if (!column_sums(columns.slab, mask, SavedChannels<T>{saved.x, saved.dy, mean, rstd},
+      if (!column_sums(columns.tile, mask, SavedChannels<T>{saved.x, saved.dy, mean, rstd},
                        {xhat, dy, dy_xhat})) {
         return;
       }
@@ -106,10 +106,10 @@ HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels<T>
       add_spans(columns, dy_xhat, sums.dy_xhat);
     });
   }
-  for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
+  for_strips(tile, mask, [&](const Strip& strip) HWY_ATTR {
     for (std::size_t row = 0; row < strip.rows; ++row) {
-      for (std::size_t c = 0; c < slab.channels; ++c) {
-        add_span(from_first, slab, strip.offsets[row], c, sums);
+      for (std::size_t c = 0; c < tile.channels; ++c) {
+        add_span(from_first, tile, strip.offsets[row], c, sums);
       }
     }
   });

@@ -123,13 +123,13 @@ struct StripDeviations {
   }
 };
 
-// Computes the moments of the columns of a slab of tokens; returns the number of kept rows.
+// Computes the moments of the columns of a tile of tokens; returns the number of kept rows.
 template <class T>
-HWY_INLINE double column_moments(const Slab& slab, RowMask mask, const T* x,
+HWY_INLINE double column_moments(const Tile& tile, RowMask mask, const T* x,
                                  const ChannelMoments& moments) {
   double seen = 0;
-  for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-    sum_strip(strip, slab.channels, StripDeviations<T>{strip, x, seen, moments});
+  for_strips(tile, mask, [&](const Strip& strip) HWY_ATTR {
+    sum_strip(strip, tile.channels, StripDeviations<T>{strip, x, seen, moments});
     seen += static_cast<double>(strip.rows);
   });
   return seen;
@@ -153,29 +153,29 @@ HWY_INLINE void merge_columns(const SpanColumns& columns, double rows, const Cha
   }
 }
 
-// Computes moments of a slab's channels over the kept rows; x is the whole tensor.
+// Computes moments of a tile's channels over the kept rows; x is the whole tensor.
 template <class T>
-HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const T* x,
+HWY_INLINE void tile_moments(const Tile& tile, RowMask mask, const T* x,
                              const ChannelMoments& moments) {
-  if (slab.inner == 1 && column_moments(slab, mask, x, moments) > 0) return;
-  std::fill_n(moments.mean, slab.channels, 0.0);
-  std::fill_n(moments.squares, slab.channels, 0.0);
-  if (has_short_spans(slab)) {
-    return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
+  if (tile.inner == 1 && column_moments(tile, mask, x, moments) > 0) return;
+  std::fill_n(moments.mean, tile.channels, 0.0);
+  std::fill_n(moments.squares, tile.channels, 0.0);
+  if (has_short_spans(tile)) {
+    return for_span_columns(tile, [&](const SpanColumns& columns) HWY_ATTR {
       HWY_ALIGN double mean[kSpanStride], squares[kSpanStride];
-      const double rows = column_moments(columns.slab, mask, x, {mean, squares});
+      const double rows = column_moments(columns.tile, mask, x, {mean, squares});
       if (rows > 0) merge_columns(columns, rows, {mean, squares}, moments);
     });
   }
   double seen = 0;
-  for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
+  for_strips(tile, mask, [&](const Strip& strip) HWY_ATTR {
     for (std::size_t row = 0; row < strip.rows; ++row) {
-      const MergeWeights weights(seen, static_cast<double>(slab.inner));
-      for (std::size_t c = 0; c < slab.channels; ++c) {
-        const T* span = x + strip.offsets[row] + c * slab.inner;
-        merge(moments, c, weights, row_moments(span, slab.inner, row_centre(span, slab.inner)));
+      const MergeWeights weights(seen, static_cast<double>(tile.inner));
+      for (std::size_t c = 0; c < tile.channels; ++c) {
+        const T* span = x + strip.offsets[row] + c * tile.inner;
+        merge(moments, c, weights, row_moments(span, tile.inner, row_centre(span, tile.inner)));
       }
-      seen += static_cast<double>(slab.inner);
+      seen += static_cast<double>(tile.inner);
     }
   });
 }
@@ -185,17 +185,17 @@ struct Broadcast {
   HWY_INLINE Floats load(const float* p) const { return splat(*p); }
 };
 
-// Calls body(part, constants, i) for the registers of a slab's rows, row by row;
+// Calls body(part, constants, i) for the registers of a tile's rows, row by row;
 // constants are at(c) for the columns from c on. Where such rows are not contiguous in
 // memory, the processor does not prefetch them: if `result` is given, its rows are
 // prefetched before they are written.
 template <class At, class Body>
-HWY_INLINE void for_columns(const Slab& slab, At at, Body body, const ResultRows* result) {
-  const bool is_panel = slab.channels < slab.stride;
-  for (std::size_t row = 0; row < slab.rows; ++row) {
-    const std::size_t first = slab.offset + row * slab.stride;
-    if (result && is_panel) result->prefetch(first + 4 * slab.stride, slab.channels);
-    for_lanes(slab.channels,
+HWY_INLINE void for_columns(const Tile& tile, At at, Body body, const ResultRows* result) {
+  const bool is_panel = tile.channels < tile.stride;
+  for (std::size_t row = 0; row < tile.rows; ++row) {
+    const std::size_t first = tile.offset + row * tile.stride;
+    if (result && is_panel) result->prefetch(first + 4 * tile.stride, tile.channels);
+    for_lanes(tile.channels,
               [=](auto part, std::size_t c) KEEL_LOOP_BODY { body(part, at(part, c), first + c); });
   }
 }
@@ -226,30 +226,30 @@ struct ConstantsOfSpans {
 
 // Like for_columns, but copies the values that `at` loads for a channel to its columns first.
 template <class At, class Body>
-HWY_INLINE void for_short_spans(const Slab& slab, At at, Body body, const ResultRows* result) {
-  for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
+HWY_INLINE void for_short_spans(const Tile& tile, At at, Body body, const ResultRows* result) {
+  for_span_columns(tile, [&](const SpanColumns& columns) HWY_ATTR {
     HWY_ALIGN float room[kSpreadRoom];
     for (std::size_t c = 0; c < columns.count; ++c) {
-      at(Spreader(room, c * columns.inner, columns.inner), slab.first + columns.first + c);
+      at(Spreader(room, c * columns.inner, columns.inner), tile.first + columns.first + c);
     }
-    for_columns(columns.slab, ConstantsOfSpans<At>{at, room}, body, result);
+    for_columns(columns.tile, ConstantsOfSpans<At>{at, room}, body, result);
   });
 }
 
-// Calls body(part, constants, i) for the registers at elements i of a tensor that cover a slab, in
+// Calls body(part, constants, i) for the registers at elements i of a tensor that cover a tile, in
 // memory order. `constants` is at(reader, c): the reader loads values of at most six arrays of
 // channels for the lanes of the register. `result` is that of for_columns.
 template <class At, class Body>
-HWY_INLINE void for_slab(Slab slab, At at, Body body, const ResultRows* result = nullptr) {
-  if (slab.inner == 1) {
-    return for_columns(slab, ConstantsOfColumns<At>{at, slab.first}, body, result);
+HWY_INLINE void for_tile(Tile tile, At at, Body body, const ResultRows* result = nullptr) {
+  if (tile.inner == 1) {
+    return for_columns(tile, ConstantsOfColumns<At>{at, tile.first}, body, result);
   }
-  if (has_short_spans(slab)) return for_short_spans(slab, at, body, result);
-  for (std::size_t row = 0; row < slab.rows; ++row) {
-    const std::size_t first = slab.offset + row * slab.stride;
-    for (std::size_t c = 0; c < slab.channels; ++c) {
-      const auto constants = at(Broadcast{}, slab.first + c);
-      for_lanes(slab.inner, [=, at = first + c * slab.inner](auto part, std::size_t i)
+  if (has_short_spans(tile)) return for_short_spans(tile, at, body, result);
+  for (std::size_t row = 0; row < tile.rows; ++row) {
+    const std::size_t first = tile.offset + row * tile.stride;
+    for (std::size_t c = 0; c < tile.channels; ++c) {
+      const auto constants = at(Broadcast{}, tile.first + c);
+      for_lanes(tile.inner, [=, at = first + c * tile.inner](auto part, std::size_t i)
                                 KEEL_LOOP_BODY { body(part, constants, at + i); });
     }
   }

@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// Some kept rows of a slab that are summed together; each is the offset of its first element. There
+// Some kept rows of a tile that are summed together; each is the offset of its first element. There
 // are so few that their sums can be kept in float.
 struct Strip {
   static constexpr std::size_t kMostRows = 64;
@@ -23,14 +23,14 @@ struct Strip {
 
 HWY_INLINE bool is_kept(RowMask mask, std::size_t row) { return mask == nullptr || mask[row] != 0; }
 
-// Calls body(strip) for strips that cover the kept rows of a slab. All but the last are full.
+// Calls body(strip) for strips that cover the kept rows of a tile. All but the last are full.
 template <class Body>
-HWY_INLINE void for_strips(const Slab& slab, RowMask mask, const Body& body) {
-  const std::size_t before = slab.offset / slab.stride;
+HWY_INLINE void for_strips(const Tile& tile, RowMask mask, const Body& body) {
+  const std::size_t before = tile.offset / tile.stride;
   Strip strip;
-  for (std::size_t row = 0; row < slab.rows; ++row) {
+  for (std::size_t row = 0; row < tile.rows; ++row) {
     if (!is_kept(mask, before + row)) continue;
-    strip.offsets[strip.rows++] = slab.offset + row * slab.stride;
+    strip.offsets[strip.rows++] = tile.offset + row * tile.stride;
     if (strip.rows < Strip::kMostRows) continue;
     body(strip);
     strip.rows = 0;

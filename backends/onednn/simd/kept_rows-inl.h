@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// The moments, or the sums, of a block's slab, beginning with the kind of `at`.
+// The moments, or the sums, of a block's tile, beginning with the kind of `at`.
 HWY_INLINE ChannelMoments moments_at(const ColumnPlan& plan, const SumPlace& at,
                                      std::size_t channel) {
   const auto sum = [&](std::size_t k)
@@ -36,14 +36,14 @@ HWY_INLINE void merge_all(const ChannelMoments& into, const ChannelMoments& more
   });
 }
 
-// The number of elements that a channel has in the kept rows of a slab.
-HWY_INLINE double kept_elements(const Slab& slab, RowMask mask) {
-  std::size_t rows = slab.rows;
+// The number of elements that a channel has in the kept rows of a tile.
+HWY_INLINE double kept_elements(const Tile& tile, RowMask mask) {
+  std::size_t rows = tile.rows;
   if (mask != nullptr) {
-    const RowMask first = mask + slab.offset / slab.stride;
-    rows -= static_cast<std::size_t>(std::count(first, first + slab.rows, std::uint8_t{0}));
+    const RowMask first = mask + tile.offset / tile.stride;
+    rows -= static_cast<std::size_t>(std::count(first, first + tile.rows, std::uint8_t{0}));
   }
-  return static_cast<double>(rows * slab.inner);
+  return static_cast<double>(rows * tile.inner);
 }
 
 // Merges a panel's moments of all blocks into those of block 0. moments_of(block) are a block's.
@@ -51,7 +51,7 @@ template <class MomentsOf>
 HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, RowMask mask, std::size_t channels,
                              const MomentsOf& moments_of) {
   const auto kept_in_block = [&](std::size_t block) HWY_ATTR {
-    return kept_elements(blocks.slab(static_cast<std::int64_t>(block), 0), mask);
+    return kept_elements(blocks.tile(static_cast<std::int64_t>(block), 0), mask);
   };
   double seen = kept_in_block(0);
   for (std::size_t block = 1; block < static_cast<std::size_t>(blocks.blocks); ++block) {
@@ -62,39 +62,39 @@ HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, RowMask mask, std::size
   }
 }
 
-// The moments of a slab's channels: merged over all blocks, or those given to the node.
+// The moments of a tile's channels: merged over all blocks, or those given to the node.
 HWY_INLINE ChannelMoments merged_moments(const ColumnPlan& plan, RowMask mask, void* workspace,
-                                         const Slab& slab) {
+                                         const Tile& tile) {
   const auto of_block = [&](std::size_t block) HWY_ATTR {
-    return moments_at(plan, {workspace, block, 0}, slab.first);
+    return moments_at(plan, {workspace, block, 0}, tile.first);
   };
-  if (!plan.is_given) merge_blocks(plan.blocks, mask, slab.channels, of_block);
+  if (!plan.is_given) merge_blocks(plan.blocks, mask, tile.channels, of_block);
   return of_block(0);
 }
 
-// Copy the values given to a node, for one slab, to the place of the first block's sums. The
+// Copy the values given to a node, for one tile, to the place of the first block's sums. The
 // other blocks have no sums.
 HWY_INLINE void take_moments(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
-                             const Slab& slab) {
+                             const Tile& tile) {
   if (at.block > 0) return;
-  take_row(plan, given, MomentRow::kMean, plan.sum(at.workspace, 0, at.kind), slab);
-  take_row(plan, given, MomentRow::kSquares, plan.sum(at.workspace, 0, at.kind + 1), slab);
+  take_row(plan, given, MomentRow::kMean, plan.sum(at.workspace, 0, at.kind), tile);
+  take_row(plan, given, MomentRow::kSquares, plan.sum(at.workspace, 0, at.kind + 1), tile);
 }
 HWY_INLINE void take_gradient_sums(const ColumnPlan& plan, const SumPlace& at,
-                                   const TensorRef& given, std::size_t kinds, const Slab& slab) {
+                                   const TensorRef& given, std::size_t kinds, const Tile& tile) {
   if (at.block > 0) return;
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     take_row(plan, given, CentredSumRow::kXhat + int(kind),
-             plan.sum(at.workspace, 0, at.kind + kind), slab);
+             plan.sum(at.workspace, 0, at.kind + kind), tile);
   }
 }
 
-// Sums dy over the rows of a slab that the mask leaves out.
+// Sums dy over the rows of a tile that the mask leaves out.
 template <class T>
-HWY_INLINE void slab_left_out(const Slab& slab, RowMask mask, const T* dy, double* sums) {
-  std::fill_n(sums, slab.channels, 0.0);
-  for_left_out(slab, mask, [&](std::size_t at) HWY_ATTR {
-    for_lanes(slab.channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
+HWY_INLINE void tile_left_out(const Tile& tile, RowMask mask, const T* dy, double* sums) {
+  std::fill_n(sums, tile.channels, 0.0);
+  for_left_out(tile, mask, [&](std::size_t at) HWY_ATTR {
+    for_lanes(tile.channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
       add_to(sums + c, WideDoubles::of(part.load(dy + at + c)));
     });
   });

@@ -1,6 +1,6 @@
 // Groups of a few neighbouring elements, compiled once per instruction set. A register holds the
-// same element of kLanes groups, one group a lane, so that a lane's results depend on its group
-// alone and nothing is summed over lanes. A Width is std::size_t, or a constant for widths that are
+// same element of kLanes groups, one group a lane, so that a lane's results depend only on its
+// group and nothing is summed over lanes. A Width is std::size_t, or a constant for widths that are
 // worth loops of their own.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_LANE_GROUPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_LANE_GROUPS_INL_H_

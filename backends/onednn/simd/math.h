@@ -1,4 +1,5 @@
-// exp, log, tanh, sigmoid, softplus, GELU and their kin on a register of floats. NaN stays NaN.
+// exp, log, tanh, sigmoid, softplus, GELU and their variants on a register of floats. NaN stays
+// NaN.
 //
 // All polynomials are our own weighted minimax fits, made by Lawson's iteration on 800 nodes or
 // more against 40-digit values. Coefficients are then rounded to float from the lowest order up,

@@ -1,7 +1,7 @@
 // Products with a second factor that is packed in panels of two registers of columns, compiled once
 // per instruction set; panels of bf16 have as many columns as the widest. A panel is contiguous, so
 // long columns meet in no set of the cache. Each product runs on one thread; callers cut the work
-// into blocks by sizes alone.
+// into blocks only by sizes.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_PANEL_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_PANEL_PRODUCT_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_PANEL_PRODUCT_INL_H_

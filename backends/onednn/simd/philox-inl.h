@@ -63,7 +63,7 @@ HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, Words row, Words ind
   split(index, c0);
   split(row, c1);
   split(hn::Set(U(), of.stream), c2);
-  split(hn::Set(U(), of.tick), c3);
+  split(hn::Set(U(), of.step), c3);
   for (const auto& key : of.keys) {
     const Wides key0 = hn::Set(hn::DFromV<Wides>(), key[0]);
     const Wides key1 = hn::Set(hn::DFromV<Wides>(), key[1]);

@@ -40,8 +40,8 @@ HWY_INLINE PhiloxWords words_across(const RandomRows& of, RowPlace place, std::i
 // values of n elements of one row; `first` is their index in the tensor. It must not read beyond
 // them, because the array ends there.
 template <std::size_t kEach, class T, class Make, class Use>
-HWY_INLINE void each_drawn(const RandomRows& of, std::int64_t begin, std::int64_t end,
-                           const Make& make, const Use& use) {
+HWY_INLINE void each_sampled(const RandomRows& of, std::int64_t begin, std::int64_t end,
+                             const Make& make, const Use& use) {
   constexpr auto kGroup = std::int64_t(kLanes), kShare = std::int64_t(kEach);
   const std::int64_t width = of.rows.width, row_blocks = (width + kShare - 1) / kShare;
   RowPlace place{begin / row_blocks, begin % row_blocks};

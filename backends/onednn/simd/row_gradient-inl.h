@@ -131,7 +131,7 @@ struct PutInLines {
 };
 
 // Does what write_gradients says, with the objects as they are. These are passed by value: one of
-// several objects in memory would be loaded anew after every store.
+// several objects in memory would be loaded again after every store.
 template <class T, class... Gradient>
 HWY_INLINE void put_gradients(const GradientRows<T>& rows, const RowAffine& affine, float* dgain,
                               float* dbias, const Gradient... of_row) {

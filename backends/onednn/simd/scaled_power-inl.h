@@ -1,5 +1,5 @@
 // PowerNorm of tokens that are first scaled by groups, compiled once per instruction
-// set. z = x * rrms is never stored: loops visit rows group by group, while column sums
+// set. z = x * row_rstd is never stored: loops visit rows group by group, while column sums
 // of a few rows stay in L1.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_
@@ -23,7 +23,7 @@ struct RowGroups {
   std::size_t groups, width;
 };
 
-// The same group in each of kRows rows: its offset in the row's data and its index in rrms.
+// The same group in each of kRows rows: its offset in the row's data and its index in row_rstd.
 template <std::size_t kRows>
 struct Group {
   std::size_t column, width, at[kRows], number[kRows];
@@ -78,18 +78,18 @@ struct OptionalColumns {
   }
 };
 
-// Returns rrms = 1 / sqrt(mean(x^2) + eps) of a group.
+// Returns row_rstd = 1 / sqrt(mean(x^2) + eps) of a group.
 template <class T>
 HWY_INLINE float scale_of_group(const T* x, std::size_t width, double eps) {
   return static_cast<float>(1 /
                             std::sqrt(row_squares(x, width) / static_cast<double>(width) + eps));
 }
 
-// y = z * rpsi * gain + bias; rrms is (rows, groups), all others except x are (channels).
+// y = z * rstd * gain + bias; row_rstd is (rows, groups), all others except x are (channels).
 template <class T>
 struct ScaledForward {
   const T* x;
-  const float *rrms, *rpsi;
+  const float *row_rstd, *rstd;
   OptionalColumns gain, bias;
   ResultRows y;
 };
@@ -99,14 +99,14 @@ template <bool kWrites, std::size_t kRows, class T>
 HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledForward<T>& in, float* squares) {
   for_lanes(of.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = of.column + i;
-    const Floats rpsi = part.load(in.rpsi + c), gain = in.gain.load(part, c);
+    const Floats rstd = part.load(in.rstd + c), gain = in.gain.load(part, c);
     const Floats bias = in.bias.load(part, c);
     Floats sum = part.load(squares + c);
     unrolled<kRows>([&](std::size_t r) KEEL_LOOP_BODY {
       if (kWrites) hwy::Prefetch(in.x + of.at[r] + i + kAhead);
-      const Floats z = hn::Mul(part.load(in.x + of.at[r] + i), splat(in.rrms[of.number[r]]));
+      const Floats z = hn::Mul(part.load(in.x + of.at[r] + i), splat(in.row_rstd[of.number[r]]));
       sum = hn::MulAdd(z, z, sum);
-      if (kWrites) in.y.put(part, hn::MulAdd(hn::Mul(z, rpsi), gain, bias), of.at[r] + i);
+      if (kWrites) in.y.put(part, hn::MulAdd(hn::Mul(z, rstd), gain, bias), of.at[r] + i);
     });
     part.store(sum, squares + c);
   });
@@ -127,9 +127,9 @@ HWY_NOINLINE void add_squares_in_double(const ScaledStrip<T>& of, std::size_t fi
                                         std::size_t last, double* totals) {
   for (std::size_t row = 0; row < of.strip.rows; ++row) {
     const std::size_t offset = of.strip.offsets[row];
-    const float* const rrms = of.in.rrms + offset / of.stride * of.sizes.groups;
+    const float* const row_rstd = of.in.row_rstd + offset / of.stride * of.sizes.groups;
     for (std::size_t c = first; c < last; ++c) {
-      const double z = of.in.x[offset + c] * rrms[c / of.sizes.width];
+      const double z = of.in.x[offset + c] * row_rstd[c / of.sizes.width];
       totals[c] += z * z;
     }
   }
@@ -147,12 +147,12 @@ HWY_INLINE void add_squares(const ScaledStrip<T>& of, const float* squares, doub
   });
 }
 
-// dx = rrms * (dz - z * mean(dz * z)), dz = rdx * (dy * gain - xhat * slope), xhat = z * rpsi; rrms
-// is (rows, groups), all others except x and dy are (channels). dx may be dy.
+// dx = row_rstd * (dz - z * mean(dz * z)), dz = rdx * (dy * gain - xhat * slope), xhat = z * rstd;
+// row_rstd is (rows, groups), all others except x and dy are (channels). dx may be dy.
 template <class T>
 struct ScaledBackward {
   const T *x, *dy;
-  const float *rrms, *rpsi, *rdx;
+  const float *row_rstd, *rstd, *rdx;
   OptionalColumns slope, gain;
   ResultRows dx;
 };
@@ -164,13 +164,13 @@ HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward<T>& in,
                             ChainedSum (&products)[kRows]) {
   const auto body = [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
     const std::size_t c = of.column + i;
-    const Floats rpsi = part.load(in.rpsi + c), rdx = part.load(in.rdx + c);
+    const Floats rstd = part.load(in.rstd + c), rdx = part.load(in.rdx + c);
     const Floats slope = in.slope.load(part, c), gain = in.gain.load(part, c);
     Floats dy_sum = part.load(sums[0] + c), dy_xhat_sum = part.load(sums[1] + c);
     unrolled<kRows>([&](std::size_t r) KEEL_LOOP_BODY {
       const T *x = in.x + of.at[r] + i, *dys = in.dy + of.at[r] + i;
-      const Floats z = hn::Mul(part.load(x), splat(in.rrms[of.number[r]])), dy = part.load(dys);
-      const Floats xhat = hn::Mul(z, rpsi);
+      const Floats z = hn::Mul(part.load(x), splat(in.row_rstd[of.number[r]])), dy = part.load(dys);
+      const Floats xhat = hn::Mul(z, rstd);
       dy_sum = hn::Add(dy_sum, dy);
       dy_xhat_sum = hn::MulAdd(dy, xhat, dy_xhat_sum);
       if (!kWrites) return;
@@ -192,9 +192,9 @@ HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward<T>& in,
 template <std::size_t kRows, class T>
 HWY_INLINE void write_group(const Group<kRows>& of, std::size_t row, const ScaledBackward<T>& in,
                             const float* dz, double products) {
-  const Floats rrms = splat(in.rrms[of.number[row]]);
+  const Floats row_rstd = splat(in.row_rstd[of.number[row]]);
   const auto slope = static_cast<float>(products / static_cast<double>(of.width));
-  const ScaledGradient gradient{rrms, splat(slope), rrms};
+  const ScaledGradient gradient{row_rstd, splat(slope), row_rstd};
   const T* const x = in.x + of.at[row];
   write_row(in.dx, of.at[row], of.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
     return gradient.dx(part.load(dz + i), gradient.xhat(part.load(x + i)));

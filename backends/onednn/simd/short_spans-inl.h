@@ -1,5 +1,5 @@
 // Channels whose spans are too short to fill registers, compiled once per instruction set. Some
-// channels of a slab are treated as a matrix whose columns are their elements.
+// channels of a tile are treated as a matrix whose columns are their elements.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_
@@ -24,31 +24,31 @@ inline constexpr std::size_t kSpanColumns = 512, kSpanStride = kSpanColumns + 16
 // Room for the constants that are loaded for a channel, from at most six arrays, one copy a column.
 inline constexpr std::size_t kSpreadRoom = 6 * kSpanStride;
 
-HWY_INLINE bool has_short_spans(const Slab& slab) {
-  return slab.inner > 1 && slab.inner <= std::min(kShortSpan, kColumnsOfRow * slab.rows);
+HWY_INLINE bool has_short_spans(const Tile& tile) {
+  return tile.inner > 1 && tile.inner <= std::min(kShortSpan, kColumnsOfRow * tile.rows);
 }
 
-// Channels [first, first + count) of a slab, as a slab of `count` * inner channels of one element.
+// Channels [first, first + count) of a tile, as a tile of `count` * inner channels of one element.
 struct SpanColumns {
-  Slab slab;
+  Tile tile;
   std::size_t first, count, inner;
 };
 
-// Calls body(columns) for ranges that together cover the channels of a slab of short spans.
+// Calls body(columns) for ranges that together cover the channels of a tile of short spans.
 template <class Body>
-HWY_INLINE void for_span_columns(const Slab& slab, const Body& body) {
-  const std::size_t most = kSpanColumns / slab.inner;
-  for (std::size_t c = 0; c < slab.channels; c += most) {
-    const std::size_t count = std::min(most, slab.channels - c);
-    body(SpanColumns{{.rows = slab.rows,
-                      .channels = count * slab.inner,
+HWY_INLINE void for_span_columns(const Tile& tile, const Body& body) {
+  const std::size_t most = kSpanColumns / tile.inner;
+  for (std::size_t c = 0; c < tile.channels; c += most) {
+    const std::size_t count = std::min(most, tile.channels - c);
+    body(SpanColumns{{.rows = tile.rows,
+                      .channels = count * tile.inner,
                       .inner = 1,
-                      .stride = slab.stride,
-                      .offset = slab.offset + c * slab.inner,
+                      .stride = tile.stride,
+                      .offset = tile.offset + c * tile.inner,
                       .first = 0},
                      c,
                      count,
-                     slab.inner});
+                     tile.inner});
   }
 }
 

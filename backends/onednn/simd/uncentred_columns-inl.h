@@ -72,25 +72,25 @@ HWY_INLINE double span_squares(const T* x, std::size_t n) {
   return exact.total();
 }
 
-// Adds sums of x^2 over a slab to squares, one a channel; padded to whole registers.
+// Adds sums of x^2 over a tile to squares, one a channel; padded to whole registers.
 template <class T>
-HWY_INLINE void add_squares(const Slab& slab, const T* x, RowMask mask, double* squares) {
-  if (slab.inner == 1) {
-    return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      sum_strip(strip, slab.channels, StripSquares<T>{strip, x, squares});
+HWY_INLINE void add_squares(const Tile& tile, const T* x, RowMask mask, double* squares) {
+  if (tile.inner == 1) {
+    return for_strips(tile, mask, [&](const Strip& strip) HWY_ATTR {
+      sum_strip(strip, tile.channels, StripSquares<T>{strip, x, squares});
     });
   }
-  if (has_short_spans(slab)) {
-    return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
+  if (has_short_spans(tile)) {
+    return for_span_columns(tile, [&](const SpanColumns& columns) HWY_ATTR {
       HWY_ALIGN double of_columns[kSpanStride] = {};
-      add_squares(columns.slab, x, mask, of_columns);
+      add_squares(columns.tile, x, mask, of_columns);
       add_spans(columns, of_columns, squares);
     });
   }
-  for (std::size_t row = 0; row < slab.rows; ++row) {
-    const T* spans = x + slab.offset + row * slab.stride;
-    for (std::size_t c = 0; c < slab.channels; ++c) {
-      squares[c] += span_squares(spans + c * slab.inner, slab.inner);
+  for (std::size_t row = 0; row < tile.rows; ++row) {
+    const T* spans = x + tile.offset + row * tile.stride;
+    for (std::size_t c = 0; c < tile.channels; ++c) {
+      squares[c] += span_squares(spans + c * tile.inner, tile.inner);
     }
   }
 }
@@ -98,16 +98,16 @@ HWY_INLINE void add_squares(const Slab& slab, const T* x, RowMask mask, double* 
 // Sums part by part, in the same order as a kernel that uses each part again while it is cached, so
 // that all kernels get the same sums.
 template <class T>
-HWY_INLINE void slab_squares(const Slab& slab, const T* x, RowMask mask, double* squares) {
-  std::fill_n(squares, slab.channels, 0.0);
-  for_row_parts(slab, [&](const Slab& part) HWY_ATTR { add_squares(part, x, mask, squares); });
+HWY_INLINE void tile_squares(const Tile& tile, const T* x, RowMask mask, double* squares) {
+  std::fill_n(squares, tile.channels, 0.0);
+  for_row_parts(tile, [&](const Tile& part) HWY_ATTR { add_squares(part, x, mask, squares); });
 }
 
-// The inputs: tensors x and dy, and the factor of xhat = x * rpsi (channels).
+// The inputs: tensors x and dy, and the factor of xhat = x * rstd (channels).
 template <class T>
 struct UncentredGradient {
   const T *x, *dy;
-  const float* rpsi;
+  const float* rstd;
 };
 
 // Per channel: sums over rows of dy and of dy * xhat; padded to whole registers.
@@ -126,11 +126,11 @@ struct StripUncentredGradient {
 
   template <class Part>
   HWY_INLINE Floats constants(Part part, std::size_t c) const {
-    return part.load(in.rpsi + c);
+    return part.load(in.rstd + c);
   }
   template <class Part>
-  HWY_INLINE void add(Part part, std::size_t i, Floats rpsi, Floats (&sums)[kKinds]) const {
-    const Floats xhat = hn::Mul(part.load(in.x + i), rpsi), dy = part.load(in.dy + i);
+  HWY_INLINE void add(Part part, std::size_t i, Floats rstd, Floats (&sums)[kKinds]) const {
+    const Floats xhat = hn::Mul(part.load(in.x + i), rstd), dy = part.load(in.dy + i);
     sums[kDy] = hn::Add(sums[kDy], dy);
     sums[kDyXhat] = hn::MulAdd(dy, xhat, sums[kDyXhat]);
   }
@@ -144,13 +144,13 @@ struct StripUncentredGradient {
 template <class T>
 HWY_INLINE void add_span(const UncentredGradient<T>& in, std::size_t n, const GradientSums& sums) {
   ChainedSum dys, products;
-  const Floats rpsi = splat(*in.rpsi);
+  const Floats rstd = splat(*in.rstd);
   for_runs(
       n,
       [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
         const Floats dy = part.load(in.dy + i);
         dys.add(chain, dy);
-        products.add_product(chain, dy, hn::Mul(part.load(in.x + i), rpsi));
+        products.add_product(chain, dy, hn::Mul(part.load(in.x + i), rstd));
       },
       [&]() KEEL_LOOP_BODY {
         dys.end_run();
@@ -160,42 +160,42 @@ HWY_INLINE void add_span(const UncentredGradient<T>& in, std::size_t n, const Gr
   *sums.dy_xhat += products.total();
 }
 
-// Adds the sums of a slab. `in` holds whole tensors; sums begins at the slab's first channel.
+// Adds the sums of a tile. `in` holds whole tensors; sums begins at the tile's first channel.
 template <class T>
-HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient<T>& in, RowMask mask,
+HWY_INLINE void add_gradient_sums(const Tile& tile, const UncentredGradient<T>& in, RowMask mask,
                                   const GradientSums& sums) {
-  const float* rpsi = in.rpsi + slab.first;
-  if (slab.inner == 1) {
-    const UncentredGradient<T> from_first{in.x, in.dy, rpsi};
-    return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      sum_strip(strip, slab.channels, StripUncentredGradient<T>{from_first, sums});
+  const float* rstd = in.rstd + tile.first;
+  if (tile.inner == 1) {
+    const UncentredGradient<T> from_first{in.x, in.dy, rstd};
+    return for_strips(tile, mask, [&](const Strip& strip) HWY_ATTR {
+      sum_strip(strip, tile.channels, StripUncentredGradient<T>{from_first, sums});
     });
   }
-  if (has_short_spans(slab)) {
-    return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
-      HWY_ALIGN float rpsis[kSpanStride];
+  if (has_short_spans(tile)) {
+    return for_span_columns(tile, [&](const SpanColumns& columns) HWY_ATTR {
+      HWY_ALIGN float rstds[kSpanStride];
       HWY_ALIGN double dy[kSpanStride] = {}, dy_xhat[kSpanStride] = {};
-      spread(columns, rpsi, rpsis);
-      add_gradient_sums(columns.slab, UncentredGradient<T>{in.x, in.dy, rpsis}, mask,
+      spread(columns, rstd, rstds);
+      add_gradient_sums(columns.tile, UncentredGradient<T>{in.x, in.dy, rstds}, mask,
                         {dy, dy_xhat});
       add_spans(columns, dy, sums.dy);
       add_spans(columns, dy_xhat, sums.dy_xhat);
     });
   }
-  for (std::size_t row = 0; row < slab.rows; ++row) {
-    for (std::size_t c = 0; c < slab.channels; ++c) {
-      const std::size_t first = slab.offset + row * slab.stride + c * slab.inner;
-      add_span(UncentredGradient<T>{in.x + first, in.dy + first, rpsi + c}, slab.inner,
+  for (std::size_t row = 0; row < tile.rows; ++row) {
+    for (std::size_t c = 0; c < tile.channels; ++c) {
+      const std::size_t first = tile.offset + row * tile.stride + c * tile.inner;
+      add_span(UncentredGradient<T>{in.x + first, in.dy + first, rstd + c}, tile.inner,
                {sums.dy + c, sums.dy_xhat + c});
     }
   }
 }
 
 template <class T>
-HWY_INLINE void slab_gradient_sums(const Slab& slab, const UncentredGradient<T>& in, RowMask mask,
+HWY_INLINE void tile_gradient_sums(const Tile& tile, const UncentredGradient<T>& in, RowMask mask,
                                    const GradientSums& sums) {
-  for (double* sum : {sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
-  for_row_parts(slab, [&](const Slab& part) HWY_ATTR { add_gradient_sums(part, in, mask, sums); });
+  for (double* sum : {sums.dy, sums.dy_xhat}) std::fill_n(sum, tile.channels, 0.0);
+  for_row_parts(tile, [&](const Tile& part) HWY_ATTR { add_gradient_sums(part, in, mask, sums); });
 }
 
 // Sum `kind` of channels c, c + 1, ... over all blocks, in their order.
@@ -208,68 +208,68 @@ HWY_INLINE WideDoubles sum_of_blocks(const ColumnPlan& plan, void* workspace, st
   return sum;
 }
 
-// The location in a workspace of a block's sums for one slab, beginning with `kind`.
+// The location in a workspace of a block's sums for one tile, beginning with `kind`.
 struct SumPlace {
   void* workspace;
   std::size_t block, kind;
 };
 
-// Copy the values given to a node, for one slab, to the place of the first block's sums. The
+// Copy the values given to a node, for one tile, to the place of the first block's sums. The
 // other blocks have no sums.
 HWY_INLINE void take_squares(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
-                             const Slab& slab) {
+                             const Tile& tile) {
   if (at.block > 0) return;
-  take_row(plan, given, SquareRow::kSquares, plan.sum(at.workspace, 0, at.kind), slab);
+  take_row(plan, given, SquareRow::kSquares, plan.sum(at.workspace, 0, at.kind), tile);
 }
 HWY_INLINE void take_gradients(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
-                               const Slab& slab) {
+                               const Tile& tile) {
   if (at.block > 0) return;
-  take_row(plan, given, UncentredSumRow::kDy, plan.sum(at.workspace, 0, at.kind), slab);
-  take_row(plan, given, UncentredSumRow::kDyXhat, plan.sum(at.workspace, 0, at.kind + 1), slab);
+  take_row(plan, given, UncentredSumRow::kDy, plan.sum(at.workspace, 0, at.kind), tile);
+  take_row(plan, given, UncentredSumRow::kDyXhat, plan.sum(at.workspace, 0, at.kind + 1), tile);
 }
 
-// Writes y = x * rpsi * gain + bias (channels; gain and bias may be null) of a slab,
+// Writes y = x * rstd * gain + bias (channels; gain and bias may be null) of a tile,
 // and 0 in the rows left out.
 template <class T>
 struct UncentredForward {
   const T* x;
-  const float *rpsi, *gain, *bias;
+  const float *rstd, *gain, *bias;
   ResultRows y;
 };
 
-// Calls body(i) for each row of a slab that the mask leaves out; i is the row's first element.
+// Calls body(i) for each row of a tile that the mask leaves out; i is the row's first element.
 template <class Body>
-HWY_INLINE void for_left_out(const Slab& slab, RowMask mask, const Body& body) {
+HWY_INLINE void for_left_out(const Tile& tile, RowMask mask, const Body& body) {
   if (mask == nullptr) return;
-  for (std::size_t row = 0; row < slab.rows; ++row) {
-    const std::size_t at = slab.offset + row * slab.stride;
-    if (mask[at / slab.stride] == 0) body(at);
+  for (std::size_t row = 0; row < tile.rows; ++row) {
+    const std::size_t at = tile.offset + row * tile.stride;
+    if (mask[at / tile.stride] == 0) body(at);
   }
 }
 
-HWY_INLINE void clear_left_out(const Slab& slab, RowMask mask, const ResultRows& y) {
-  for_left_out(slab, mask, [&](std::size_t at) { y.clear(at, slab.channels); });
+HWY_INLINE void clear_left_out(const Tile& tile, RowMask mask, const ResultRows& y) {
+  for_left_out(tile, mask, [&](std::size_t at) { y.clear(at, tile.channels); });
 }
 
 template <class T>
-HWY_INLINE void write_forward(const Slab& slab, const UncentredForward<T>& in, RowMask mask) {
+HWY_INLINE void write_forward(const Tile& tile, const UncentredForward<T>& in, RowMask mask) {
   struct Constants {
-    Floats rpsi, gain, bias;
+    Floats rstd, gain, bias;
   };
   const auto at = [in](auto reader, std::size_t c) KEEL_LOOP_BODY {
-    return Constants{reader.load(in.rpsi + c), in.gain ? reader.load(in.gain + c) : splat(1),
+    return Constants{reader.load(in.rstd + c), in.gain ? reader.load(in.gain + c) : splat(1),
                      in.bias ? reader.load(in.bias + c) : zero()};
   };
   with_put(in.y, [&](auto put) KEEL_LOOP_BODY {
     const auto body = [x = in.x, put](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
-      put(part, hn::MulAdd(hn::Mul(part.load(x + i), k.rpsi), k.gain, k.bias), i);
+      put(part, hn::MulAdd(hn::Mul(part.load(x + i), k.rstd), k.gain, k.bias), i);
     };
-    for_slab(slab, at, body, &in.y);
+    for_tile(tile, at, body, &in.y);
   });
-  clear_left_out(slab, mask, in.y);
+  clear_left_out(tile, mask, in.y);
 }
 
-// dx = factor * (dy * gain - xhat * slope), xhat = x * rpsi. rpsi, factor, slope, gain are
+// dx = factor * (dy * gain - xhat * slope), xhat = x * rstd. rstd, factor, slope, gain are
 // (channels); slope (then 0) and gain may be null. dx may be dy.
 template <class T>
 struct UncentredBackward {
@@ -279,25 +279,25 @@ struct UncentredBackward {
 };
 
 template <class T>
-HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward<T>& b, RowMask mask) {
+HWY_INLINE void write_backward(const Tile& tile, const UncentredBackward<T>& b, RowMask mask) {
   struct Constants {
-    Floats rpsi, factor, slope, gain;
+    Floats rstd, factor, slope, gain;
   };
   const auto at = [b](auto reader, std::size_t c) KEEL_LOOP_BODY {
-    return Constants{reader.load(b.in.rpsi + c), reader.load(b.factor + c),
+    return Constants{reader.load(b.in.rstd + c), reader.load(b.factor + c),
                      b.slope ? reader.load(b.slope + c) : zero(),
                      b.gain ? reader.load(b.gain + c) : splat(1)};
   };
   with_put(b.dx, [&](auto put) KEEL_LOOP_BODY {
     const auto body = [x = b.in.x, dy = b.in.dy, put](auto part, const Constants& k, std::size_t i)
                           KEEL_LOOP_BODY {
-                            const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
+                            const Floats xhat = hn::Mul(part.load(x + i), k.rstd);
                             const Floats g = hn::Mul(part.load(dy + i), k.gain);
                             put(part, hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), i);
                           };
-    for_slab(slab, at, body, &b.dx);
+    for_tile(tile, at, body, &b.dx);
   });
-  clear_left_out(slab, mask, b.dx);
+  clear_left_out(tile, mask, b.dx);
 }
 
 }  // namespace HWY_NAMESPACE

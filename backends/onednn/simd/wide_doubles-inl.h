@@ -59,7 +59,7 @@ struct WideDoubles {
 };
 
 // 1 / sqrt(v) to float precision, for every v whose result a float can represent. Computed in float
-// if v fits one: that takes a third of the time. A lane's result depends on its own v alone.
+// if v fits one: that takes a third of the time. A lane's result depends only on its own v.
 HWY_INLINE Floats reciprocal_sqrt(const WideDoubles& v) {
   const Floats one = splat(1), narrow = v.floats();
   const auto is_normal = hn::And(hn::Ge(narrow, splat(std::numeric_limits<float>::min())),

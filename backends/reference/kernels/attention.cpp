@@ -23,7 +23,7 @@ struct Head {
   bool is_narrow;  // q, k and v are bf16
   std::int64_t row, head;
 
-  // What a product reads of a probability, of its gradient or of dy.
+  // A probability, its gradient or dy as a product reads it.
   double factor(double value) const { return is_narrow ? rounded_to_bf16(value) : value; }
   Slice slice(const TensorRef& t) const {
     const std::int64_t length = t.type.shape[1], d = sizes.features();
@@ -38,14 +38,14 @@ struct Head {
     const TensorRef& mask = b.inputs[In::kKeyMask];
     return !mask || mask.as<std::uint8_t>()[row * sizes.keys + j] != 0;
   }
-  // What dropout multiplies the probability of key j by: 0 or 1 / (1 - p).
+  // Dropout's factor of the probability of key j: 0 or 1 / (1 - p).
   double keep(std::int64_t i, std::int64_t j) const {
     if (attrs.p == 0) return 1;
     const auto scalar = [&](int input) {
       return static_cast<std::uint32_t>(*b.inputs[std::size_t(input)].as<std::int32_t>());
     };
     const Philox random(static_cast<std::uint64_t>(attrs.seed),
-                        static_cast<std::uint32_t>(attrs.stream), scalar(In::kTick));
+                        static_cast<std::uint32_t>(attrs.stream), scalar(In::kStep));
     const std::uint32_t bits =
         attention_bits(random, scalar(In::kFirstRow) + static_cast<std::uint32_t>(row),
                        static_cast<std::uint64_t>(head), static_cast<std::uint64_t>(i),

@@ -25,7 +25,7 @@ void uncentred(const Binding& b, const ColumnSizes& sizes, bool all_rows) {
   Matrix to = matrix(b.outputs[0], uncentred_sum_rows(all_rows), sizes.channels);
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
     const UncentredTensors tensors{b.inputs[In::kX], b.inputs[In::kDy],
-                                   vector(b.inputs[In::kRpsi])[c]};
+                                   vector(b.inputs[In::kRstd])[c]};
     const UncentredSums of = form_sums(tensors, {sizes, rows}, c, all_rows);
     const double values[] = {of.count, of.all, of.dy, of.dy_xhat, of.all_dy_xhat};
     for (Eigen::Index row = 0; row < to.rows(); ++row) to(row, c) = values[row];

@@ -10,15 +10,15 @@ using In = DropoutInput;
 
 // y = keep ? x / (1 - p) : 0.
 void run(const Binding& b, const DropoutAttrs& attrs) {
-  const auto [rows, width] = drawn_rows(b.inputs[In::kX].type.shape);
-  const Philox random = random_stream(attrs, *b.inputs[In::kTick].as<std::int32_t>());
+  const auto [rows, width] = sampled_rows(b.inputs[In::kX].type.shape);
+  const Philox random = random_stream(attrs, *b.inputs[In::kStep].as<std::int32_t>());
   const std::int64_t first_row = *b.inputs[In::kFirstRow].as<std::int32_t>();
   const Matrix x = matrix(b.inputs[In::kX], rows, width);
   Matrix y = matrix(b.outputs[0], rows, width);
   for (Eigen::Index r = 0; r < rows; ++r) {
     for (Eigen::Index e = 0; e < width; ++e) {
-      const double drawn = random.row_uniform(std::uint64_t(first_row + r), std::uint64_t(e));
-      y(r, e) = drawn >= attrs.p ? x(r, e) / (1 - attrs.p) : 0;
+      const double sampled = random.row_uniform(std::uint64_t(first_row + r), std::uint64_t(e));
+      y(r, e) = sampled >= attrs.p ? x(r, e) / (1 - attrs.p) : 0;
     }
   }
 }

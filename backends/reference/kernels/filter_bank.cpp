@@ -20,7 +20,7 @@ struct Filters {
   Filters(const FilterBankAttrs& attrs, bool is_x, const double* p)
       : axis(filter_axis(attrs, is_x)),
         count(attrs.filters),
-        centre(axis.per_hat * (p[is_x ? Parameter::kX : Parameter::kY] + 1)),
+        centre(axis.per_component * (p[is_x ? Parameter::kX : Parameter::kY] + 1)),
         stride(axis.per_stride * std::exp(p[Parameter::kLogStride])),
         variance(std::exp(p[Parameter::kLogVariance])) {}
 
@@ -55,7 +55,7 @@ void add_gradient(const Filters& filters, bool is_x, const double* f, const doub
       dmu += t * e / filters.variance;
       dp[Parameter::kLogVariance] += t * e * e / (2 * filters.variance);
     }
-    dp[is_x ? Parameter::kX : Parameter::kY] += filters.axis.per_hat * dmu;
+    dp[is_x ? Parameter::kX : Parameter::kY] += filters.axis.per_component * dmu;
     dp[Parameter::kLogStride] += filters.stride * dmu * filter_offset(filters.count, i);
   }
 }

@@ -36,8 +36,8 @@ void forward(const Binding& b, const MatmulSizes& sizes, const MatmulAttrs& attr
     double* right = b.inputs[In::kB].as<double>() + (shared_b ? 0 : i * k * n);
     Matrix y(b.outputs[0].as<double>() + i * m * n, m, n);
     y = stored_at(left, m, k, attrs.transpose_a) *
-        (attrs.panel_columns > 0 ? joined(b.inputs[In::kB], k, n)
-                                 : stored_at(right, k, n, attrs.transpose_b));
+        (attrs.packed_columns > 0 ? joined(b.inputs[In::kB], k, n)
+                                  : stored_at(right, k, n, attrs.transpose_b));
     if (b.inputs[In::kBias]) y.rowwise() += vector(b.inputs[In::kBias]).transpose();
     if (attrs.activation == Activation::kRelu) {
       y = y.unaryExpr([](double value) { return evaluate(EwCode::kRelu, {value}, {}); });

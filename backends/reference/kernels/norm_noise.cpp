@@ -1,4 +1,4 @@
-// The noise after a batch norm, drawn one channel after the other.
+// The noise after a batch norm, sampled one channel after the other.
 #include "src/ops/norm_noise.h"
 
 #include "backends/reference/kernels/norm/channels.h"
@@ -10,7 +10,7 @@ using In = NormNoiseInput;
 
 // y = S * x + M, or without the shift y = S * x.
 void run(const Binding& b, const NormNoiseAttrs& attrs, const ColumnSizes& sizes, bool shifts) {
-  const Philox random = random_stream(attrs, *b.inputs[In::kTick].as<std::int32_t>());
+  const Philox random = random_stream(attrs, *b.inputs[In::kStep].as<std::int32_t>());
   const std::int32_t first_row = *b.inputs[In::kFirstRow].as<std::int32_t>();
   const KeptRows rows = kept_rows(b.inputs[In::kMask], sizes);
   for (Eigen::Index j = 0; j < sizes.channels; ++j) {

@@ -9,7 +9,7 @@
 namespace keel::reference {
 namespace {
 
-// What every update begins with.
+// The values that every update begins with.
 struct Step {
   double rate, scale, decay;  // decay: the share of p that is added to g'
   Vector p, g, next_p;
@@ -95,8 +95,8 @@ void adagrad(const Binding& b, const AdagradAttrs& attrs) {
 
 // p <- p + d, d <- momentum d - r g' / sqrt(var + eps), var being the running variance of g'.
 void graves(const Binding& b, const GravesAttrs& attrs) {
-  using In = GravesInput;
-  using Out = GravesOutput;
+  using In = RmspropInput;
+  using Out = RmspropOutput;
   Step s(b, attrs);
   if (!std::isfinite(s.scale)) return keep(b, {In::kP, In::kN, In::kQ, In::kD});
   const Vector n = vector(b.inputs[In::kN]), q = vector(b.inputs[In::kQ]),
@@ -123,7 +123,7 @@ void write_out(const TensorRef& rows, const TensorRef& ids, Matrix dtable) {
 }
 
 // The update of a table by rows: that of the whole table by the gradient that they are rows of or,
-// when it is lazy, that of each row alone.
+// when it is lazy, that of each of the rows.
 template <class Attrs>
 class TableUpdate {
  public:
@@ -184,7 +184,7 @@ void sum_squares(const Binding& b) {
   *b.outputs[0].as<double>() = vector(b.inputs[0]).squaredNorm();
 }
 
-// Of the whole gradient, which the workspace takes.
+// The sum of squares of the whole gradient, which is written out in the workspace.
 void sum_squares_of_rows(const Binding& b, std::int64_t vocabulary) {
   using In = SumSquaresInput;
   const std::int64_t width = b.inputs[In::kX].type.shape[1];
@@ -209,8 +209,8 @@ Prepared prepare_adam_step(const NodeContext& context) { return prepare<AdamInpu
 Prepared prepare_adagrad_step(const NodeContext& context) {
   return prepare<AdagradInput>(context, adagrad);
 }
-Prepared prepare_graves_step(const NodeContext& context) {
-  return prepare<GravesInput>(context, graves);
+Prepared prepare_rmsprop_step(const NodeContext& context) {
+  return prepare<RmspropInput>(context, graves);
 }
 Prepared prepare_sum_squares(const NodeContext& context) {
   using In = SumSquaresInput;

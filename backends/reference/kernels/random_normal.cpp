@@ -1,4 +1,4 @@
-// Standard normal numbers, drawn one after the other.
+// Standard normal numbers, sampled one after the other.
 #include "src/ops/random_normal.h"
 
 #include "backends/reference/kernels/kernels.h"
@@ -9,8 +9,8 @@ namespace {
 using In = RandomNormalInput;
 
 void run(const Binding& b, const RandomNormalAttrs& attrs) {
-  const auto [rows, width] = drawn_rows(attrs.shape);
-  const Philox random = random_stream(attrs, *b.inputs[In::kTick].as<std::int32_t>());
+  const auto [rows, width] = sampled_rows(attrs.shape);
+  const Philox random = random_stream(attrs, *b.inputs[In::kStep].as<std::int32_t>());
   const std::int64_t first_row = *b.inputs[In::kFirstRow].as<std::int32_t>();
   Matrix y = matrix(b.outputs[0], rows, width);
   for (Eigen::Index r = 0; r < rows; ++r) {

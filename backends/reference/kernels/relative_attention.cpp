@@ -26,10 +26,10 @@ struct Head {
   bool is_narrow;  // factors are bf16
   std::int64_t row, head;
 
-  // What a product reads of a probability, of its gradient or of dy.
+  // A probability, its gradient or dy as a product reads it.
   double factor(double value) const { return is_narrow ? rounded_to_bf16(value) : value; }
 
-  // Of a tensor (b, positions, d), or (distances, d) that all rows share.
+  // This head's slice of a tensor (b, positions, d), or of one (distances, d) that all rows share.
   Slice slice(const TensorRef& t) const {
     const Shape& shape = t.type.shape;
     const std::int64_t d = sizes.features(), length = shape[shape.rank() - 2];

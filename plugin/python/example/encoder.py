@@ -5,7 +5,7 @@ usage: encoder.py [--norm layernorm|adanorm|powernorm] [--epochs N] [--layers N]
                   [--lr RATE] [--seed N]
 
 The sentences are film reviews, rt-polarity.pos and .neg, in the folder `sentences` of the folder
-that KEEL_DATA names; without it, sentences of made-up words, some of them good and some bad."""
+that KEEL_DATA names; without it, sentences of synthetic words, some of them good and some bad."""
 import argparse
 import lzma
 import os
@@ -19,7 +19,7 @@ from torch import nn
 PAD, UNKNOWN = 0, 1
 
 
-def made_up(count, seed=0):
+def synthetic(count, seed=0):
     """Sentences of words with their labels; the label says whether the good words prevail."""
     dice = random.Random(seed)
     found = []
@@ -47,7 +47,7 @@ def sentences():
     """Training, validation and test."""
     folder = pathlib.Path(os.environ.get("KEEL_DATA", "")) / "sentences"
     is_there = (folder / "rt-polarity.pos.xz").exists()
-    rows = film_reviews(folder) if is_there else made_up(1000)
+    rows = film_reviews(folder) if is_there else synthetic(1000)
     tenth = len(rows) // 10
     return rows[2 * tenth:], rows[tenth:2 * tenth], rows[:tenth]
 

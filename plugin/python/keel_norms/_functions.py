@@ -25,7 +25,7 @@ def function(norm, forward, result):
     else:
         def apply(x, **options):
             return forward(norm, x, (), options)
-    inputs, attributes = _library.ops()[norm]
+    inputs, attributes = _library.ops()[norm][:2]
     options = [*(["state"] if facts.states else []), *(["mask"] if "mask" in inputs else []),
                *(f"{name}={default}" for name, default in attributes.items())]
     apply.__name__ = apply.__qualname__ = norm

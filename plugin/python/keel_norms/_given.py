@@ -1,4 +1,4 @@
-"""What is refused of the masks and counters that a user gives, in words for all libraries. Values
+"""Refusals of the masks and counters that a user gives, in words for all libraries. Values
 are converted, never cast: a cast would make padding of a mask's 0.5 or 256."""
 import numbers
 

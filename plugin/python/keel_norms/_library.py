@@ -16,7 +16,7 @@ CPU, CUDA = 0, 1
 
 
 class KeelError(ValueError):
-    """What keel refuses, with its own words: "[layer_norm] gain: expected (64), got (32)"."""
+    """A refusal by keel, with its own words: "[layer_norm] gain: expected (64), got (32)"."""
 
 
 class Type(ctypes.Structure):
@@ -41,6 +41,9 @@ class Executor(ctypes.Structure):
 class Op(NamedTuple):
     inputs: tuple  # names by place
     defaults: dict  # the text of every attribute's default, by name
+    outputs: tuple  # names by place
+    gradient: str  # exact, detached, surrogate or none
+    groups: str  # what shares a statistic: rows, parts, sequences, columns or none
 
 
 def path():
@@ -59,7 +62,7 @@ class _Place(ctypes.Structure):
 
 def folder():
     """The folder of the library that is loaded. The system's loader found a library that was asked
-    for by its bare name, and the loader alone knows where."""
+    for by its bare name, and only the loader knows where."""
     place, function = _Place(), ctypes.cast(load().keel_abi, ctypes.c_void_p)
     try:
         found = ctypes.CDLL(None).dladdr(function, ctypes.byref(place))
@@ -74,7 +77,7 @@ def _declare(library):
         "keel_abi": (ctypes.c_int32,),
         "keel_info": (text,),
         "keel_error": (text,),
-        "keel_norm_ops": (text,),
+        "keel_norm_ops": (text,), "keel_norm_facts": (text,),
         "keel_norm_prepare": (ctypes.c_int, ctypes.POINTER(Request), pointers),
         "keel_plan_free": (None, ctypes.c_void_p),
         "keel_plan_outputs": (ctypes.c_int32, ctypes.c_void_p),
@@ -124,15 +127,19 @@ def _told(text):
 def ops():
     """The ops of the library by name."""
     table = {}
-    for line in _told(load().keel_norm_ops()).splitlines():
+    library = load()
+    for line, facts in zip(_told(library.keel_norm_ops()).splitlines(),
+                           _told(library.keel_norm_facts()).splitlines()):
         op, inputs, attributes = line.split("\t")
+        _, outputs, gradient, groups = facts.split("\t")
         table[op] = Op(tuple(inputs.split(",")),
-                       dict(pair.split("=", 1) for pair in attributes.split()))
+                       dict(pair.split("=", 1) for pair in attributes.split()),
+                       tuple(outputs.split(",")), gradient, groups)
     return table
 
 
 def input_names(op, count):
-    """What the first `count` inputs of an op are called."""
+    """The names of the first `count` inputs of an op."""
     known = ops()[op].inputs if op in ops() else ()
     return [*known, *(f"input {place}" for place in range(len(known), count))][:count]
 

@@ -21,7 +21,7 @@ it, and 0 where the loss does not depend on y:
 
 A state must be used only once in a loss: JAX adds the gradients of several uses. Next states are
 not tested for numbers that are not finite. float16 and bfloat16 are computed in float32, and y then
-has the type of x; weight_norm takes float32 and float64 alone."""
+has the type of x; weight_norm takes only float32 and float64."""
 import ctypes
 import functools
 import os
@@ -195,8 +195,8 @@ def _weight_norm(attributes, v, g):
 
 
 def _weight_norm_forward(attributes, v, g):
-    w, rnorm = call("weight_norm", [v, g], attributes)
-    return w, (v, g, rnorm)
+    w, rstd = call("weight_norm", [v, g], attributes)
+    return w, (v, g, rstd)
 
 
 def _weight_norm_backward(attributes, saved, dw):

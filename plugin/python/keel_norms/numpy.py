@@ -173,11 +173,11 @@ class WeightStep:
 
     def __init__(self, v, g, attributes):
         self._v, self._g, self._attributes = v, g, attributes
-        self.w, self._rnorm = call("weight_norm", [v, g], attributes)
+        self.w, self._rstd = call("weight_norm", [v, g], attributes)
 
     def backward(self, dw):
         return tuple(call("weight_norm_backward",
-                          [self._v, self._g, self._rnorm, _array(dw, "dw")], self._attributes))
+                          [self._v, self._g, self._rstd, _array(dw, "dw")], self._attributes))
 
 
 def weight_norm(v, g, **attributes):

@@ -3,7 +3,7 @@ import numpy as np
 
 KEPT = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0]], bool)
 KINDS = ("?", "b", "B", "h", "H", "i", "I", "l", "L", "e", "f", "d")
-# What stands for "counts"; a cast to uint8 makes 0 of most of them.
+# Values that stand for "counts"; a cast to uint8 makes 0 of most of them.
 VALUES = (1, 2, 256, 0.5, -1, -256, 2**16, 2**32, 1e-3)
 
 

@@ -33,7 +33,7 @@ def values(norm, option, now):
 
 
 def inputs(norm, attributes):
-    """Of each step: x, the gain and bias that the norm takes, and dy."""
+    """Yields for each step x, the gain and bias that the norm takes, and dy."""
     random = np.random.default_rng(4)
     x = random.standard_normal(SHAPES.get(norm, (3, 4, 6)))
     if norm == "weight_norm":

@@ -159,7 +159,7 @@ class Commit(unittest.TestCase):
             _ops.commit(states, following)
             for state, version in zip(states, versions):
                 self.assertEqual(float(state.float().mean()), float(bad is None))
-                # What was saved for a backward must know that it is not the same any more.
+                # A tensor saved for a backward must know that it has changed.
                 self.assertEqual(state._version - version, int(bad is None))
 
     def test_a_value_beyond_the_type_of_its_state(self):

@@ -1,5 +1,4 @@
-"""What a user gives keel_norms.numpy by mistake is refused in words that say what was
-expected."""
+"""Wrong arguments of keel_norms.numpy are refused in words that say what was expected."""
 import pathlib
 import sys
 import unittest

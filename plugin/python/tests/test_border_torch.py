@@ -1,5 +1,5 @@
-"""What a user gives keel_norms.torch by mistake is refused in words that say what was expected, and
-spoils no later call."""
+"""Wrong arguments of keel_norms.torch are refused in words that say what was expected, and spoil no
+later call."""
 import pathlib
 import sys
 import unittest

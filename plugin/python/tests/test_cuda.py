@@ -58,7 +58,7 @@ class WithoutGpu(unittest.TestCase):
             _library.plan("rms_norm", "", X, (5, 0))
 
     def test_the_states_move_without_a_look_at_the_numbers(self):
-        """What commits on a GPU, on tensors of the CPU."""
+        """The commits of a GPU, on tensors of the CPU."""
         for bad in (None, float("nan"), float("inf")):
             states = [torch.zeros(3), torch.zeros((), dtype=torch.int32),
                       torch.zeros(2, dtype=torch.float16)]

@@ -21,7 +21,7 @@ BEGIN, END = "<!-- the modules' table begins -->\n", "<!-- the modules' table en
 SIGNATURES, SIGNATURES_END = "<!-- the signatures begin -->\n", "<!-- the signatures end -->\n"
 HEAD = ("module", "formula", "parameters", "state: shape, first value", "gradient", "paper")
 SHAPES = {CHANNELS: "(channels)", SCALAR: "()", RING: "(m, channels)"}
-# What differs from the norm's own facts.
+# Facts of modules that differ from the norm's own facts.
 FACTS = {"LayerNormSimple": {"source": "Xu et al. 2019, equation 2"}}
 # PyTorch's batch norms count batches; keel's op of them does not.
 COUNTER = "`num_batches_tracked` (), 0"
@@ -94,7 +94,7 @@ def signature_of(kind):
 
 
 def signatures():
-    """The signature of each class, but of those that have that of their kin."""
+    """The signature of each class, but of those that have that of their variants."""
     made = [getattr(knn, name) for name in knn.__all__ if inspect.isclass(getattr(knn, name))]
     kinds = [kind for kind in made
              if not kind.__name__.startswith("Sync") and kind is not knn.BatchRenorm2d]

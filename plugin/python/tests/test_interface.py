@@ -1,4 +1,4 @@
-"""What keel/norm.h promises of wrong calls, of the caller's threads and of a lack of memory."""
+"""The promises of keel/norm.h about wrong calls, the caller's threads and a lack of memory."""
 import ctypes
 import os
 import pathlib
@@ -36,7 +36,7 @@ WITHOUT_MEMORY = """
 import ctypes, sys
 keel = ctypes.CDLL(sys.argv[1])
 has_none = ctypes.c_bool.in_dll(ctypes.CDLL(sys.argv[2]), "has_none")
-for name in ("keel_info", "keel_norm_ops"):
+for name in ("keel_info", "keel_norm_ops", "keel_norm_facts"):
     text = getattr(keel, name)
     text.restype = keel.keel_error.restype = ctypes.c_char_p
     has_none.value = True

@@ -1,5 +1,5 @@
-"""What the handler for JAX says where a call is wrong. keel_norms.jax makes no such call; one must
-end in an error of JAX, and the process must go on."""
+"""The errors of the handler for JAX where a call is wrong. keel_norms.jax makes no such call; one
+must end in an error of JAX, and the process must go on."""
 import pathlib
 import sys
 import unittest

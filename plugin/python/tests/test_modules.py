@@ -1,4 +1,4 @@
-"""What PyTorch asks of every module of keel_norms.torch: copies, files, the meta device, export and
+"""PyTorch's demands on every module of keel_norms.torch: copies, files, the meta device, export and
 compilation, and exact gradient checkpoints. KEEL_THOROUGH=1 compiles all modules with Inductor."""
 import copy
 import io

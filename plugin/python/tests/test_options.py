@@ -45,7 +45,7 @@ CASES = {
                        "r_max_limit": 1.5, "d_max_limit": 1.0, "r_start": 2, "r_end": 3,
                        "d_start": 2, "d_end": 3, "updates": 50000}),
 }
-# What an option is called in keel's op, and its value there.
+# The name of an option in keel's op, and its value there.
 OP = {("PNV", "momentum"): lambda v: {"keep": 1 - v},
       ("BatchNorm1d", "momentum"): lambda v: {"keep": 1 - v},
       ("BatchRenorm1d", "momentum"): lambda v: {"rate": v},

@@ -19,7 +19,7 @@ from keel_norms._norms import NORMS  # noqa: E402
 
 
 def step(norm, given, attributes, state):
-    """What option_cases.run finds in one step, and the next state."""
+    """The results of option_cases.run in one step, and the next state."""
     x, affine, dy = given
     more = {"state": state, "mask": option_cases.MASK} if state else {}
 

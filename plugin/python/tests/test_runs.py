@@ -83,7 +83,8 @@ def as_words(lines):
 
 
 def inputs_of(task, folder):
-    """What a network's inputs() take, and the words by which `keel predict` takes the same."""
+    """The arguments of a network's inputs(), and the words by which `keel predict` takes the
+    same."""
     if task == "text_classifier":
         return LINES, as_words(LINES)
     return pictures(folder, 12, *((1, 28) if "mnist" in task else (3, 32)))
@@ -152,7 +153,7 @@ class Runs(unittest.TestCase):
                 self.same(knn.load_run(run), run, "text_classifier")
 
     def test_words_and_labels_of_a_users_own(self):
-        """Capitals of Windows-1252 alone become small, and words may have any character."""
+        """Only capitals of Windows-1252 become small, and words may have any character."""
         texts = ["Über ñandú ŠKODA", "ИВАН иван x\u2028y", "Ÿ ÿ\u0085 À ×", "İ ı ß"]
         rows = [(f"{texts[i % 4]} {texts[(i * i + 1) % 4]}", ("non", "Oui", "7")[i % 3])
                 for i in range(60)]

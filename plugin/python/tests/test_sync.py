@@ -14,7 +14,7 @@ from sync_worker import CASES, SPLITS, STEPS, knn  # noqa: E402
 
 
 def run_processes(world, script=worker.__file__):
-    """What each rank found."""
+    """The results of each rank."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         started = [subprocess.Popen([sys.executable, script, str(rank), str(world),

@@ -143,7 +143,7 @@ class LikePyTorch(unittest.TestCase):
 
 
 class OfModules(unittest.TestCase):
-    """What PyTorch asks of every module."""
+    """PyTorch's demands on every module."""
 
     same, each = LikePyTorch.same, LikePyTorch.each
 
@@ -260,9 +260,9 @@ class Function(unittest.TestCase):
         v, dw = torch.randn(4, 6), torch.randn(4, 6)
         for text, units in (("", 4), ("by_column=true eps=0.1", 6)):
             g = torch.rand(units)
-            _, rnorm = _ops.call("weight_norm", [v, g], text)
+            _, rstd = _ops.call("weight_norm", [v, g], text)
             for op, inputs in (("weight_norm", [v, g]),
-                               ("weight_norm_backward", [v, g, rnorm, dw])):
+                               ("weight_norm_backward", [v, g, rstd, dw])):
                 with self.subTest(op=op, attributes=text):
                     opcheck(_ops.OVERLOADS[op], (*inputs, text), test_utils=(
                         "test_schema", "test_faketensor", "test_aot_dispatch_dynamic"))

@@ -42,14 +42,18 @@ void backward(BackwardContext& c) {
 
 const OpInfo kAdaNorm{.name = "ada_norm",
                       .inputs = {"x"},
+                      .output_names = {"y", "mean", "rstd"},
                       .attrs = AdaNormAttrs{},
                       .infer = infer,
                       .backward = backward,
-                      .gradient = GradientKind::kDetached};
+                      .gradient = GradientKind::kDetached,
+                      .norm = NormTraits{}};
 const OpInfo kAdaNormBackward{.name = "ada_norm_backward",
                               .inputs = {"x", "mean", "rstd", "dy"},
+                              .output_names = {"dx"},
                               .attrs = AdaNormAttrs{},
                               .infer = infer_backward,
+                              .forward = &kAdaNorm,
                               .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

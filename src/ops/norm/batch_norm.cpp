@@ -65,25 +65,30 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kBatchNorm{.name = "batch_norm",
-                        .inputs = {"x",
-                                   "gain",
-                                   "bias",
-                                   "running_mean",
-                                   "running_var",
-                                   {"mask", DType::kU8},
-                                   {"moments", DType::kF64}},
-                        .attrs = BatchNormAttrs{},
-                        .infer = infer,
-                        .backward = backward,
-                        .gradient = GradientKind::kExact,
-                        .in_place = {{In::kRunningMean, Out::kNextRunningMean},
-                                     {In::kRunningVar, Out::kNextRunningVar}}};
+const OpInfo kBatchNorm{
+    .name = "batch_norm",
+    .inputs = {"x",
+               "gain",
+               "bias",
+               "running_mean",
+               "running_var",
+               {"mask", DType::kU8},
+               {"moments", DType::kF64}},
+    .output_names = {"y", "mean", "rstd", "next_running_mean", "next_running_var"},
+    .attrs = BatchNormAttrs{},
+    .infer = infer,
+    .backward = backward,
+    .gradient = GradientKind::kExact,
+    .norm = NormTraits{.groups = NormGroups::kColumns},
+    .in_place = {{In::kRunningMean, Out::kNextRunningMean},
+                 {In::kRunningVar, Out::kNextRunningVar}}};
 const OpInfo kBatchNormBackward{
     .name = "batch_norm_backward",
     .inputs = {"x", "gain", "mean", "rstd", "dy", {"mask", DType::kU8}, {"sums", DType::kF64}},
+    .output_names = {"dx", "dgain", "dbias"},
     .attrs = BatchNormBackwardAttrs{},
     .infer = infer_backward,
+    .forward = &kBatchNorm,
     .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

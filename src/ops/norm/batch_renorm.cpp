@@ -77,27 +77,33 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kBatchRenorm{.name = "batch_renorm",
-                          .inputs = {"x",
-                                     "gain",
-                                     "bias",
-                                     "running_mean",
-                                     "running_std",
-                                     {"step", DType::kI32},
-                                     {"mask", DType::kU8},
-                                     {"moments", DType::kF64}},
-                          .attrs = BatchRenormAttrs{},
-                          .infer = infer,
-                          .backward = backward,
-                          .gradient = GradientKind::kDetached,
-                          .in_place = {{In::kRunningMean, Out::kNextRunningMean},
-                                       {In::kRunningStd, Out::kNextRunningStd}}};
+const OpInfo kBatchRenorm{
+    .name = "batch_renorm",
+    .inputs = {"x",
+               "gain",
+               "bias",
+               "running_mean",
+               "running_std",
+               {"step", DType::kI32},
+               {"mask", DType::kU8},
+               {"moments", DType::kF64}},
+    .output_names = {"y", "mean", "rstd", "r", "d", "next_running_mean", "next_running_std",
+                     "next_step"},
+    .attrs = BatchRenormAttrs{},
+    .infer = infer,
+    .backward = backward,
+    .gradient = GradientKind::kDetached,
+    .norm = NormTraits{.groups = NormGroups::kColumns, .by_running_statistics = true},
+    .in_place = {{In::kRunningMean, Out::kNextRunningMean},
+                 {In::kRunningStd, Out::kNextRunningStd}}};
 const OpInfo kBatchRenormBackward{
     .name = "batch_renorm_backward",
     .inputs =
         {"x", "gain", "mean", "rstd", "r", "d", "dy", {"mask", DType::kU8}, {"sums", DType::kF64}},
+    .output_names = {"dx", "dgain", "dbias"},
     .attrs = BatchRenormBackwardAttrs{},
     .infer = infer_backward,
+    .forward = &kBatchRenorm,
     .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

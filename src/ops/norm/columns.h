@@ -26,8 +26,8 @@ inline ColumnSizes expect_columns(const InferContext& c, int mask) {
   return sizes;
 }
 
-// Throws in the same cases, for eps < 0, and without a feature: whoever computes the first one
-// counts the steps.
+// Throws in the same cases, for eps < 0, and without a feature: the code that computes the first
+// one counts the steps.
 inline ColumnSizes expect_columns(const InferContext& c, int mask, double eps) {
   const ColumnSizes sizes = expect_columns(c, mask);
   c.expect(sizes.channels >= 1, "x", "at least one feature", c.shape(NormInput::kX).text());

@@ -45,14 +45,18 @@ void backward(BackwardContext& c) {
 
 const OpInfo kDetachNorm{.name = "detach_norm",
                          .inputs = {"x"},
+                         .output_names = {"y", "mean", "rstd"},
                          .attrs = DetachNormAttrs{},
                          .infer = infer,
                          .backward = backward,
-                         .gradient = GradientKind::kDetached};
+                         .gradient = GradientKind::kDetached,
+                         .norm = NormTraits{}};
 const OpInfo kDetachNormBackward{.name = "detach_norm_backward",
                                  .inputs = {"x", "mean", "rstd", "dy"},
+                                 .output_names = {"dx"},
                                  .attrs = DetachNormAttrs{},
                                  .infer = infer_backward,
+                                 .forward = &kDetachNorm,
                                  .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

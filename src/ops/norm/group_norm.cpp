@@ -57,14 +57,18 @@ void backward(BackwardContext& c) {
 
 const OpInfo kGroupNorm{.name = "group_norm",
                         .inputs = {"x", "gain", "bias"},
+                        .output_names = {"y", "mean", "rstd"},
                         .attrs = GroupNormAttrs{},
                         .infer = infer,
                         .backward = backward,
-                        .gradient = GradientKind::kExact};
+                        .gradient = GradientKind::kExact,
+                        .norm = NormTraits{.groups = NormGroups::kParts}};
 const OpInfo kGroupNormBackward{.name = "group_norm_backward",
                                 .inputs = {"x", "gain", "mean", "rstd", "dy"},
+                                .output_names = {"dx", "dgain", "dbias"},
                                 .attrs = GroupNormBackwardAttrs{},
                                 .infer = infer_backward,
+                                .forward = &kGroupNorm,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

@@ -9,7 +9,7 @@ using BackIn = GroupScalingBackwardInput;
 using BackOut = GroupScalingGradient;
 using Types = std::vector<TensorType>;
 
-// Returns the shape of rrms.
+// Returns the shape of rstd.
 Shape expect_groups(const InferContext& c) {
   const auto& attrs = c.attrs.as<GroupScalingAttrs>();
   expect_scaling(c, attrs);
@@ -20,7 +20,7 @@ Shape expect_groups(const InferContext& c) {
 Types infer(const InferContext& c) { return {wide_x(c), {wide_type(c), expect_groups(c)}}; }
 
 Types infer_backward(const InferContext& c) {
-  c.expect_shape(BackIn::kRrms, "rrms", expect_groups(c));
+  c.expect_shape(BackIn::kRstd, "rstd", expect_groups(c));
   expect_dy(c, BackIn::kDy);
   return {wide_x(c)};
 }
@@ -29,7 +29,7 @@ void backward(BackwardContext& c) {
   if (!c.needs(In::kX)) return;
   c.set(In::kX,
         c.graph.add(kGroupScalingBackward,
-                    {c.input(In::kX), c.output(Out::kRrms), gradient_like_x(c)}, c.attrs()));
+                    {c.input(In::kX), c.output(Out::kRstd), gradient_like_x(c)}, c.attrs()));
 }
 
 }  // namespace
@@ -49,14 +49,18 @@ RowSizes scaled_groups(const Shape& x, std::int64_t groups) {
 
 const OpInfo kGroupScaling{.name = "group_scaling",
                            .inputs = {"x"},
+                           .output_names = {"y", "rstd"},
                            .attrs = GroupScalingAttrs{},
                            .infer = infer,
                            .backward = backward,
-                           .gradient = GradientKind::kExact};
+                           .gradient = GradientKind::kExact,
+                           .norm = NormTraits{}};
 const OpInfo kGroupScalingBackward{.name = "group_scaling_backward",
-                                   .inputs = {"x", "rrms", "dy"},
+                                   .inputs = {"x", "rstd", "dy"},
+                                   .output_names = {"dx"},
                                    .attrs = GroupScalingAttrs{},
                                    .infer = infer_backward,
+                                   .forward = &kGroupScaling,
                                    .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

@@ -1,12 +1,12 @@
 // Group scaling (Shen et al. 2020, appendix A.1, "layer-scale"; their release puts it in front of
 // a norm): every group of consecutive features of a row is divided by its quadratic mean,
-//     y = x * rrms,   rrms = 1 / sqrt(mean(x^2) + eps)
+//     y = x * rstd,   rstd = 1 / sqrt(mean(x^2) + eps)
 // The mean is that of one group; with groups = 1 this is layer scaling. There are no parameters.
 //   x (..., features) floating; a group is the next features / groups of a row, and rows is the
 //     product of the sizes of the other axes
-//   outputs: y like x;  rrms (rows, groups)
-// backward (Exact), group_scaling_backward (x, rrms, dy), with xhat = x * rrms:
-//     dx = rrms * (dy - xhat * mean(dy * xhat))
+//   outputs: y like x;  rstd (rows, groups)
+// backward (Exact), group_scaling_backward (x, rstd, dy), with xhat = x * rstd:
+//     dx = rstd * (dy - xhat * mean(dy * xhat))
 //   outputs: dx like x
 // errors: a scalar x; groups no divisor of features; an empty group; eps < 0.
 // in place: dx over dy. y is not written over x, which the backward reads.
@@ -19,10 +19,10 @@ namespace keel {
 
 using GroupScalingInput = NormInput;
 struct GroupScalingOutput {
-  enum Place : int { kY, kRrms };
+  enum Place : int { kY, kRstd };
 };
 struct GroupScalingBackwardInput {
-  enum Place : int { kX, kRrms, kDy };
+  enum Place : int { kX, kRstd, kDy };
 };
 using GroupScalingGradient = NormGradient;
 

@@ -56,15 +56,19 @@ void backward(BackwardContext& c) {
 
 const OpInfo kInstanceNorm{.name = "instance_norm",
                            .inputs = {"x", "gain", "bias", {"mask", DType::kU8}},
+                           .output_names = {"y", "mean", "rstd"},
                            .attrs = InstanceNormAttrs{},
                            .infer = infer,
                            .backward = backward,
-                           .gradient = GradientKind::kExact};
+                           .gradient = GradientKind::kExact,
+                           .norm = NormTraits{.groups = NormGroups::kSequences}};
 const OpInfo kInstanceNormBackward{
     .name = "instance_norm_backward",
     .inputs = {"x", "gain", "mean", "rstd", "dy", {"mask", DType::kU8}},
+    .output_names = {"dx", "dgain", "dbias"},
     .attrs = InstanceNormBackwardAttrs{},
     .infer = infer_backward,
+    .forward = &kInstanceNorm,
     .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

@@ -49,14 +49,18 @@ void backward(BackwardContext& c) {
 
 const OpInfo kLayerNorm{.name = "layer_norm",
                         .inputs = {"x", "gain", "bias"},
+                        .output_names = {"y", "mean", "rstd"},
                         .attrs = LayerNormAttrs{},
                         .infer = infer,
                         .backward = backward,
-                        .gradient = GradientKind::kExact};
+                        .gradient = GradientKind::kExact,
+                        .norm = NormTraits{}};
 const OpInfo kLayerNormBackward{.name = "layer_norm_backward",
                                 .inputs = {"x", "gain", "mean", "rstd", "dy"},
+                                .output_names = {"dx", "dgain", "dbias"},
                                 .attrs = LayerNormBackwardAttrs{},
                                 .infer = infer_backward,
+                                .forward = &kLayerNorm,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

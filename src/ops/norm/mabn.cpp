@@ -81,21 +81,24 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kMabn{.name = "mabn",
-                   .inputs = {"x",
-                              "gain",
-                              "bias",
-                              "x2",
-                              "gz",
-                              "v",
-                              {"step", DType::kI32},
-                              {"mask", DType::kU8},
-                              {"squares", DType::kF64}},
-                   .attrs = MabnAttrs{},
-                   .infer = infer,
-                   .backward = backward,
-                   .gradient = GradientKind::kSurrogate,
-                   .in_place = {{In::kX2, Out::kNextX2}, {In::kV, Out::kNextV}}};
+const OpInfo kMabn{
+    .name = "mabn",
+    .inputs = {"x",
+               "gain",
+               "bias",
+               "x2",
+               "gz",
+               "v",
+               {"step", DType::kI32},
+               {"mask", DType::kU8},
+               {"squares", DType::kF64}},
+    .output_names = {"y", "rstd", "r", "next_x2", "next_v", "next_step"},
+    .attrs = MabnAttrs{},
+    .infer = infer,
+    .backward = backward,
+    .gradient = GradientKind::kSurrogate,
+    .norm = NormTraits{.groups = NormGroups::kColumns, .by_running_statistics = true},
+    .in_place = {{In::kX2, Out::kNextX2}, {In::kV, Out::kNextV}}};
 const OpInfo kMabnBackward{
     .name = "mabn_backward",
     .inputs = {"x",
@@ -107,8 +110,10 @@ const OpInfo kMabnBackward{
                "dy",
                {"mask", DType::kU8},
                {"sums", DType::kF64}},
+    .output_names = {"dx", "dgain", "dbias", "next_gz"},
     .attrs = MabnBackwardAttrs{},
     .infer = infer_backward,
+    .forward = &kMabn,
     .in_place = {{BackIn::kDy, BackOut::kDx}, {BackIn::kGz, BackOut::kNextGz}}};
 
 namespace ops {

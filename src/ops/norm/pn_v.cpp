@@ -27,7 +27,7 @@ Types infer_backward(const InferContext& c) {
   const Shape channels{expect_columns(c, BackIn::kMask, attrs.eps).channels};
   const TensorType x = wide_x(c);
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
-  c.expect_shape(BackIn::kRpsi, "rpsi", channels);
+  c.expect_shape(BackIn::kRstd, "rstd", channels);
   expect_dy(c, BackIn::kDy);
   expect_sums(c, BackIn::kSums, "sums", {uncentred_sum_rows(false), channels[0]});
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
@@ -37,7 +37,7 @@ Types infer_backward(const InferContext& c) {
 Value gradient_sums(BackwardContext& c, Value dy) {
   if (!has_own_statistics(c, "pn_v", kColumnSquares, In::kSquares, In::kMask)) return {};
   const Value sums = ops::uncentred_gradient_sums(
-      c.graph, {c.input(In::kX), c.output(Out::kRpsi), dy, c.input(In::kMask)});
+      c.graph, {c.input(In::kX), c.output(Out::kRstd), dy, c.input(In::kMask)});
   return sums_like_statistics(c, In::kSquares, sums);
 }
 
@@ -45,7 +45,7 @@ void backward(BackwardContext& c) {
   const PnVBackwardAttrs attrs{c.attrs().as<PnVAttrs>(), c.input(In::kBias).valid()};
   const Value dy = gradient_like_x(c);
   const Value d = c.graph.add(kPnVBackward,
-                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi), dy,
+                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), dy,
                                c.input(In::kMask), gradient_sums(c, dy)},
                               attrs);
   set_affine_gradients<In, BackOut>(c, d);
@@ -56,16 +56,20 @@ void backward(BackwardContext& c) {
 const OpInfo kPnV{
     .name = "pn_v",
     .inputs = {"x", "gain", "bias", "psi2", {"mask", DType::kU8}, {"squares", DType::kF64}},
+    .output_names = {"y", "rstd", "next_psi2"},
     .attrs = PnVAttrs{},
     .infer = infer,
     .backward = backward,
     .gradient = GradientKind::kExact,
+    .norm = NormTraits{.groups = NormGroups::kColumns},
     .in_place = {{In::kPsi2, Out::kNextPsi2}}};
 const OpInfo kPnVBackward{
     .name = "pn_v_backward",
-    .inputs = {"x", "gain", "rpsi", "dy", {"mask", DType::kU8}, {"sums", DType::kF64}},
+    .inputs = {"x", "gain", "rstd", "dy", {"mask", DType::kU8}, {"sums", DType::kF64}},
+    .output_names = {"dx", "dgain", "dbias"},
     .attrs = PnVBackwardAttrs{},
     .infer = infer_backward,
+    .forward = &kPnV,
     .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

@@ -1,18 +1,18 @@
-// PN-V (Shen et al. 2020, definition 1): batch normalization by the quadratic mean alone, of each
-// feature over the rows of a batch:   y = xhat * gain + bias,   xhat = x * rpsi
+// PN-V (Shen et al. 2020, definition 1): batch normalization by only the quadratic mean of each
+// feature over the rows of a batch:   y = xhat * gain + bias,   xhat = x * rstd
 //   x (rows, channels) tokens, or (n, channels, h, w) images; B elements a feature, B being rows or
 //     n * h * w
 //   gain, bias, psi2 (channels); gain and bias each present or absent
 //   mask u8 (rows) or absent, tokens only: rows with 0 take no part; their y and dx are 0. A batch
 //     without a kept row leaves the state as it is.
-// training: rpsi = 1 / sqrt(psi2_B + eps), where psi2_B is the mean of x^2 over the batch, and
+// training: rstd = 1 / sqrt(psi2_B + eps), where psi2_B is the mean of x^2 over the batch, and
 //     psi2' = keep * psi2 + (1 - keep) * psi2_B
 //   The state is read before the run and written after it.
-// evaluation: rpsi = 1 / sqrt(psi2 + eps); the state does not change.
-//   outputs: y like x;  rpsi (channels);  psi2' (channels), (0) in evaluation
-// backward (Exact), pn_v_backward (x, gain, rpsi, dy, mask), with g = dy * gain:
-//     training    dx = rpsi * (g - xhat * mean(g * xhat))
-//     evaluation  dx = rpsi * g
+// evaluation: rstd = 1 / sqrt(psi2 + eps); the state does not change.
+//   outputs: y like x;  rstd (channels);  psi2' (channels), (0) in evaluation
+// backward (Exact), pn_v_backward (x, gain, rstd, dy, mask), with g = dy * gain:
+//     training    dx = rstd * (g - xhat * mean(g * xhat))
+//     evaluation  dx = rstd * g
 //     dgain = sum of dy * xhat;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
 // squares: the column_squares of x and mask, or those of several shards merged; absent, the norm
@@ -32,10 +32,10 @@ struct PnVInput {
   enum Place : int { kX, kGain, kBias, kPsi2, kMask, kSquares };
 };
 struct PnVOutput {
-  enum Place : int { kY, kRpsi, kNextPsi2 };
+  enum Place : int { kY, kRstd, kNextPsi2 };
 };
 struct PnVBackwardInput {
-  enum Place : int { kX, kGain, kRpsi, kDy, kMask, kSums };
+  enum Place : int { kX, kGain, kRstd, kDy, kMask, kSums };
 };
 using PnVGradient = AffineGradient;
 

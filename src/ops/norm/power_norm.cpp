@@ -25,7 +25,7 @@ TensorType expect_common(const InferContext& c, const PowerNormAttrs& attrs, int
   return {wide_type(c), {sizes.channels}};
 }
 
-// The type of rrms, which is absent without groups.
+// The type of row_rstd, which is absent without groups.
 TensorType scaling_type(const InferContext& c, const PowerNormAttrs& attrs) {
   return type_if(attrs.is_scaled(), {wide_type(c), {c.shape(In::kX)[0], attrs.groups}});
 }
@@ -66,14 +66,14 @@ Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<PowerNormBackwardAttrs>();
   const TensorType statistic = expect_common(c, attrs, BackIn::kMask);
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", statistic.shape);
-  c.expect_shape(BackIn::kRpsi, "rpsi", statistic.shape);
+  c.expect_shape(BackIn::kRstd, "rstd", statistic.shape);
   c.expect_shape(BackIn::kRdx, "rdx", statistic.shape);
   if (attrs.training) c.expect_shape(BackIn::kGamma, "Gamma", statistic.shape);
   c.expect_shape(BackIn::kNu, "nu", statistic.shape);
   expect_dy(c, BackIn::kDy);
   expect_no_groups(c, attrs, BackIn::kSums, "sums");
   expect_sums(c, BackIn::kSums, "sums", {uncentred_sum_rows(attrs.pad_stats), statistic.shape[0]});
-  if (attrs.is_scaled()) c.expect_shape(BackIn::kRrms, "rrms", scaling_type(c, attrs).shape);
+  if (attrs.is_scaled()) c.expect_shape(BackIn::kRowRstd, "row_rstd", scaling_type(c, attrs).shape);
   return {wide_x(c), gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, statistic),
           type_if(attrs.training, statistic)};
 }
@@ -82,7 +82,7 @@ Types infer_backward(const InferContext& c) {
 Value gradient_sums(BackwardContext& c, Value dy) {
   if (!has_own_statistics(c, "power_norm", kColumnSquares, In::kSquares, In::kMask)) return {};
   const Value sums = ops::uncentred_gradient_sums(
-      c.graph, {c.input(In::kX), c.output(Out::kRpsi), dy, c.input(In::kMask)},
+      c.graph, {c.input(In::kX), c.output(Out::kRstd), dy, c.input(In::kMask)},
       {c.attrs().as<PowerNormAttrs>().pad_stats});
   return sums_like_statistics(c, In::kSquares, sums);
 }
@@ -90,12 +90,12 @@ Value gradient_sums(BackwardContext& c, Value dy) {
 void backward(BackwardContext& c) {
   const PowerNormBackwardAttrs attrs{c.attrs().as<PowerNormAttrs>(), c.input(In::kBias).valid()};
   const Value gamma = attrs.training ? c.output(Out::kGamma) : Value{}, nu = c.state(In::kNu);
-  const Value rrms = attrs.is_scaled() ? c.output(Out::kRrms) : Value{};
+  const Value row_rstd = attrs.is_scaled() ? c.output(Out::kRowRstd) : Value{};
   const Value dy = gradient_like_x(c);
   const Value d =
       c.graph.add(kPowerNormBackward,
-                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi), c.output(Out::kRdx),
-                   gamma, nu, dy, c.input(In::kMask), rrms, gradient_sums(c, dy)},
+                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), c.output(Out::kRdx),
+                   gamma, nu, dy, c.input(In::kMask), row_rstd, gradient_sums(c, dy)},
                   attrs);
   set_affine_gradients<In, BackOut>(c, d);
   if (attrs.training) c.set_state(In::kNu, d.at(BackOut::kNextNu));
@@ -103,32 +103,38 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kPowerNorm{.name = "power_norm",
-                        .inputs = {"x",
-                                   "gain",
-                                   "bias",
-                                   "psi2",
-                                   "nu",
-                                   {"step", DType::kI32},
-                                   {"mask", DType::kU8},
-                                   {"squares", DType::kF64}},
-                        .attrs = PowerNormAttrs{},
-                        .infer = infer,
-                        .backward = backward,
-                        .gradient = GradientKind::kSurrogate};
+const OpInfo kPowerNorm{
+    .name = "power_norm",
+    .inputs = {"x",
+               "gain",
+               "bias",
+               "psi2",
+               "nu",
+               {"step", DType::kI32},
+               {"mask", DType::kU8},
+               {"squares", DType::kF64}},
+    .output_names = {"y", "rstd", "rdx", "gamma", "next_psi2", "next_step", "contraction", "nu_max",
+                     "row_rstd"},
+    .attrs = PowerNormAttrs{},
+    .infer = infer,
+    .backward = backward,
+    .gradient = GradientKind::kSurrogate,
+    .norm = NormTraits{.groups = NormGroups::kColumns, .by_running_statistics = true}};
 const OpInfo kPowerNormBackward{.name = "power_norm_backward",
                                 .inputs = {"x",
                                            "gain",
-                                           "rpsi",
+                                           "rstd",
                                            "rdx",
                                            "gamma",
                                            "nu",
                                            "dy",
                                            {"mask", DType::kU8},
-                                           "rrms",
+                                           "row_rstd",
                                            {"sums", DType::kF64}},
+                                .output_names = {"dx", "dgain", "dbias", "next_nu"},
                                 .attrs = PowerNormBackwardAttrs{},
                                 .infer = infer_backward,
+                                .forward = &kPowerNorm,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

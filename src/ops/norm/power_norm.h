@@ -1,5 +1,5 @@
 // PowerNorm (Shen et al. 2020, algorithm 2): each feature over the rows of a batch is divided by a
-// running quadratic mean:   y = xhat * gain + bias,   xhat = x * rpsi
+// running quadratic mean:   y = xhat * gain + bias,   xhat = x * rstd
 //   x, gain, bias, mask: as for pn_v
 //   psi2, nu (channels), which start at 1 and 0
 //   step i32 (), the number of training forwards so far; it may be absent without a warm-up
@@ -7,23 +7,25 @@
 //   them as they are. The paper has no eps: with eps = 0 a feature that is 0 in a whole batch of
 //   the warm-up gives NaN there.
 // training, in the t-th forward, t = step + 1, where psi2_B is the mean of x^2 over the batch:
-//     rpsi = 1 / sqrt(psi2 + eps), or with psi2_B for psi2 while t <= warmup
-//     rdx = 1 / sqrt(psi2_B + eps), in mode "paper" rpsi;   Gamma = mean of xhat^2
+//     rstd = 1 / sqrt(psi2 + eps), or with psi2_B for psi2 while t <= warmup
+//     rdx = 1 / sqrt(psi2_B + eps), in mode "paper" rstd;   Gamma = mean of xhat^2
 //     psi2' = alpha_f * psi2 + (1 - alpha_f) * psi2_B
 //   While t < warmup (as in the release; y uses psi2_B once more, at t = warmup), let c be the
 //   cumulative mean psi2 * (t - 1) / t + psi2_B / t. Then psi2' = alpha_f * c + (1 - alpha_f) *
 //   psi2_B, and psi2' = c in mode "paper".
-// evaluation: rdx = rpsi = 1 / sqrt(psi2 + eps); no state changes.
-//   outputs, where () is a scalar and (0) an empty tensor: y like x;  rpsi, rdx (channels);  Gamma,
+// evaluation: rdx = rstd = 1 / sqrt(psi2 + eps); no state changes.
+//   outputs, where () is a scalar and (0) an empty tensor: y like x;  rstd, rdx (channels);  Gamma,
 //     psi2' (channels);  step' ();  contraction () = max (1 - alpha_b) * Gamma;  nu_max () =
-//     max |nu|;  rrms (rows, groups)
+//     max |nu|;  row_rstd (rows, groups)
 //   In evaluation Gamma, psi2', step', contraction and nu_max are empty. step' is empty without a
-//   step, too, and rrms without groups. Each step multiplies nu by 1 - (1 - alpha_b) * Gamma. Where
-//   `contraction` > 1 that factor is negative and theorem 4's condition fails; above 2 nu diverges.
+//   step, too, and row_rstd without groups. Each step multiplies nu by 1 - (1 - alpha_b) * Gamma.
+//   Where `contraction` > 1 that factor is negative and theorem 4's condition fails; above 2 nu
+//   diverges.
 // groups > 0: the scaling that the release puts in front of tokens. In all formulas x then stands
-//   for z = x * rrms, the group_scaling (see there) of input x with scaling_eps. Scaling and norm
-//   are one op, so that after the warm-up they can take one pass over x together.
-// backward (Surrogate), power_norm_backward (x, gain, rpsi, rdx, Gamma, nu, dy, mask, rrms), with
+//   for z = x * row_rstd, the group_scaling (see there) of input x with scaling_eps. Scaling and
+//   norm are one op, so that after the warm-up they can take one pass over x together.
+// backward (Surrogate), power_norm_backward (x, gain, rstd, rdx, Gamma, nu, dy, mask, row_rstd),
+// with
 //   g = dy * gain:
 //     dx = rdx * (g - nu * xhat);  with groups this is dz, from which the backward of the scaling
 //       makes dx
@@ -53,10 +55,20 @@ struct PowerNormInput {
   enum Place : int { kX, kGain, kBias, kPsi2, kNu, kStep, kMask, kSquares };
 };
 struct PowerNormOutput {
-  enum Place : int { kY, kRpsi, kRdx, kGamma, kNextPsi2, kNextStep, kContraction, kNuMax, kRrms };
+  enum Place : int {
+    kY,
+    kRstd,
+    kRdx,
+    kGamma,
+    kNextPsi2,
+    kNextStep,
+    kContraction,
+    kNuMax,
+    kRowRstd
+  };
 };
 struct PowerNormBackwardInput {
-  enum Place : int { kX, kGain, kRpsi, kRdx, kGamma, kNu, kDy, kMask, kRrms, kSums };
+  enum Place : int { kX, kGain, kRstd, kRdx, kGamma, kNu, kDy, kMask, kRowRstd, kSums };
 };
 struct PowerNormGradient {
   enum Place : int { kDx, kDgain, kDbias, kNextNu };

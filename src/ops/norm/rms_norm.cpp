@@ -30,7 +30,7 @@ Types infer_backward(const InferContext& c) {
   const TensorType x = wide_x(c);
   const Shape parameter = row_shape(x.shape, attrs.axes);
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", parameter);
-  c.expect_shape(BackIn::kRrms, "rrms", Shape{sizes.rows});
+  c.expect_shape(BackIn::kRstd, "rstd", Shape{sizes.rows});
   expect_dy(c, BackIn::kDy);
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, parameter})};
 }
@@ -39,7 +39,7 @@ void backward(BackwardContext& c) {
   const RmsNormBackwardAttrs attrs{c.attrs().as<RmsNormAttrs>(), c.input(In::kBias).valid()};
   const Value d = c.graph.add(
       kRmsNormBackward,
-      {c.input(In::kX), c.input(In::kGain), c.output(Out::kRrms), gradient_like_x(c)}, attrs);
+      {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), gradient_like_x(c)}, attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }
 
@@ -47,14 +47,18 @@ void backward(BackwardContext& c) {
 
 const OpInfo kRmsNorm{.name = "rms_norm",
                       .inputs = {"x", "gain", "bias"},
+                      .output_names = {"y", "rstd"},
                       .attrs = RmsNormAttrs{},
                       .infer = infer,
                       .backward = backward,
-                      .gradient = GradientKind::kExact};
+                      .gradient = GradientKind::kExact,
+                      .norm = NormTraits{}};
 const OpInfo kRmsNormBackward{.name = "rms_norm_backward",
-                              .inputs = {"x", "gain", "rrms", "dy"},
+                              .inputs = {"x", "gain", "rstd", "dy"},
+                              .output_names = {"dx", "dgain", "dbias"},
                               .attrs = RmsNormBackwardAttrs{},
                               .infer = infer_backward,
+                              .forward = &kRmsNorm,
                               .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

@@ -1,11 +1,11 @@
 // Root mean square normalization over the last `axes` axes (Zhang, Sennrich 2019):
-//     y = xhat * gain + bias,   xhat = x * rrms,   rrms = 1 / sqrt(mean(x^2) + eps)
+//     y = xhat * gain + bias,   xhat = x * rstd,   rstd = 1 / sqrt(mean(x^2) + eps)
 // The mean is that of one row; by default eps is 1e-8.
 //   x (..., width) floating; width is the product of the last `axes` sizes, rows that of the others
 //   gain, bias: the shape of the last `axes` axes, each present or absent
-//   outputs: y like x;  rrms (rows)
-// backward (Exact), rms_norm_backward (x, gain, rrms, dy), with g = dy * gain:
-//     dx = rrms * (g - xhat * mean(g * xhat))
+//   outputs: y like x;  rstd (rows)
+// backward (Exact), rms_norm_backward (x, gain, rstd, dy), with g = dy * gain:
+//     dx = rstd * (g - xhat * mean(g * xhat))
 //     dgain = sum over rows of dy * xhat;   dbias = sum over rows of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
 // errors: rank below `axes`; width 0; gain or bias of another shape; eps < 0.
@@ -18,10 +18,10 @@ namespace keel {
 
 using RmsNormInput = AffineInput;
 struct RmsNormOutput {
-  enum Place : int { kY, kRrms };
+  enum Place : int { kY, kRstd };
 };
 struct RmsNormBackwardInput {
-  enum Place : int { kX, kGain, kRrms, kDy };
+  enum Place : int { kX, kGain, kRstd, kDy };
 };
 using RmsNormGradient = AffineGradient;
 

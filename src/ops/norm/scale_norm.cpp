@@ -28,7 +28,7 @@ Types infer(const InferContext& c) {
 }
 
 Types infer_backward(const InferContext& c) {
-  c.expect_shape(BackIn::kRnorm, "rnorm", Shape{expect_inputs(c, BackIn::kGain).rows});
+  c.expect_shape(BackIn::kRstd, "rstd", Shape{expect_inputs(c, BackIn::kGain).rows});
   expect_dy(c, BackIn::kDy);
   return {wide_x(c), gradient_type(c, BackIn::kGain)};
 }
@@ -36,7 +36,7 @@ Types infer_backward(const InferContext& c) {
 void backward(BackwardContext& c) {
   const Value d = c.graph.add(
       kScaleNormBackward,
-      {c.input(In::kX), c.input(In::kGain), c.output(Out::kRnorm), gradient_like_x(c)}, c.attrs());
+      {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), gradient_like_x(c)}, c.attrs());
   if (c.needs(In::kX)) c.set(In::kX, d.at(BackOut::kDx));
   if (c.needs(In::kGain)) c.set(In::kGain, d.at(BackOut::kDgain));
 }
@@ -45,14 +45,18 @@ void backward(BackwardContext& c) {
 
 const OpInfo kScaleNorm{.name = "scale_norm",
                         .inputs = {"x", "gain"},
+                        .output_names = {"y", "rstd"},
                         .attrs = ScaleNormAttrs{},
                         .infer = infer,
                         .backward = backward,
-                        .gradient = GradientKind::kExact};
+                        .gradient = GradientKind::kExact,
+                        .norm = NormTraits{}};
 const OpInfo kScaleNormBackward{.name = "scale_norm_backward",
-                                .inputs = {"x", "gain", "rnorm", "dy"},
+                                .inputs = {"x", "gain", "rstd", "dy"},
+                                .output_names = {"dx", "dgain"},
                                 .attrs = ScaleNormAttrs{},
                                 .infer = infer_backward,
+                                .forward = &kScaleNorm,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {

@@ -1,14 +1,14 @@
 // Scaled l2 normalization over the last `axes` axes (Nguyen, Salazar 2019):
-//     y = gain * xhat,   xhat = x * rnorm,   rnorm = 1 / max(|x|, eps)
+//     y = gain * xhat,   xhat = x * rstd,   rstd = 1 / max(|x|, eps)
 // |x| = sqrt(sum x^2) is the length of one row, and there is one gain for all elements, which the
 // paper calls g and starts at sqrt(width).
 //   x (..., width) floating; width is the product of the last `axes` sizes, rows that of the others
 //   gain (1), or absent
-//   outputs: y like x;  rnorm (rows)
-// backward (Exact), scale_norm_backward (x, gain, rnorm, dy):
-//     dx = gain * rnorm * (dy - xhat * sum(dy * xhat))
+//   outputs: y like x;  rstd (rows)
+// backward (Exact), scale_norm_backward (x, gain, rstd, dy):
+//     dx = gain * rstd * (dy - xhat * sum(dy * xhat))
 //     dgain = sum over all elements of dy * xhat
-//   dx has no sum where |x| <= eps, that is, where the saved rnorm equals 1 / eps.
+//   dx has no sum where |x| <= eps, that is, where the saved rstd equals 1 / eps.
 //   outputs: dx like x;  dgain (1), or (0) when absent
 // errors: rank below `axes`; width 0; gain of another shape; eps < 0.
 // in place: dx over dy. y is not written over x, which the backward reads.
@@ -22,10 +22,10 @@ struct ScaleNormInput {
   enum Place : int { kX, kGain };
 };
 struct ScaleNormOutput {
-  enum Place : int { kY, kRnorm };
+  enum Place : int { kY, kRstd };
 };
 struct ScaleNormBackwardInput {
-  enum Place : int { kX, kGain, kRnorm, kDy };
+  enum Place : int { kX, kGain, kRstd, kDy };
 };
 struct ScaleNormGradient {
   enum Place : int { kDx, kDgain };

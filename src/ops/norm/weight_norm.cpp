@@ -9,8 +9,8 @@ using BackIn = WeightNormBackwardInput;
 using BackOut = WeightNormGradient;
 using Types = std::vector<TensorType>;
 
-// Of v and g, which the backward has in the places of the forward. Returns the type of one value a
-// unit.
+// Checks v and g, which the backward has in the places of the forward. Returns the type of one
+// value a unit.
 TensorType expect_weights(const InferContext& c) {
   const auto& attrs = c.attrs.as<WeightNormAttrs>();
   const Shape& v = c.shape(In::kV);
@@ -33,7 +33,7 @@ Types infer(const InferContext& c) {
 
 Types infer_backward(const InferContext& c) {
   const TensorType per_unit = expect_weights(c);
-  c.expect_shape(BackIn::kRnorm, "rnorm", per_unit.shape);
+  c.expect_shape(BackIn::kRstd, "rstd", per_unit.shape);
   c.expect_shape(BackIn::kDw, "dw", c.shape(BackIn::kV));
   return {c.input(BackIn::kV), per_unit};
 }
@@ -41,7 +41,7 @@ Types infer_backward(const InferContext& c) {
 void backward(BackwardContext& c) {
   const Value d =
       c.graph.add(kWeightNormBackward,
-                  {c.input(In::kV), c.input(In::kG), c.output(Out::kRnorm), c.grad()}, c.attrs());
+                  {c.input(In::kV), c.input(In::kG), c.output(Out::kRstd), c.grad()}, c.attrs());
   if (c.needs(In::kV)) c.set(In::kV, d.at(BackOut::kDv));
   if (c.needs(In::kG)) c.set(In::kG, d.at(BackOut::kDg));
 }
@@ -55,14 +55,17 @@ ColumnSizes weight_sizes(const Shape& v, const WeightNormAttrs& attrs) {
 
 const OpInfo kWeightNorm{.name = "weight_norm",
                          .inputs = {"v", "g"},
+                         .output_names = {"w", "rstd"},
                          .attrs = WeightNormAttrs{},
                          .infer = infer,
                          .backward = backward,
                          .gradient = GradientKind::kExact};
 const OpInfo kWeightNormBackward{.name = "weight_norm_backward",
-                                 .inputs = {"v", "g", "rnorm", "dw"},
+                                 .inputs = {"v", "g", "rstd", "dw"},
+                                 .output_names = {"dv", "dg"},
                                  .attrs = WeightNormAttrs{},
                                  .infer = infer_backward,
+                                 .forward = &kWeightNorm,
                                  .in_place = {{BackIn::kDw, BackOut::kDv}}};
 
 namespace ops {

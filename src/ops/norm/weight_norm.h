@@ -4,8 +4,8 @@
 //   v (out, ...) floating, v_i being v[i]; or with `by_column` v (in, out), v_i being column i, as
 //     in the weights of y = x w
 //   g (out)
-//   outputs: w like v;  rnorm (out) = 1 / n
-// backward (Exact), weight_norm_backward (v, g, rnorm, dw), with u_i = v_i / n_i:
+//   outputs: w like v;  rstd (out) = 1 / n
+// backward (Exact), weight_norm_backward (v, g, rstd, dw), with u_i = v_i / n_i:
 //     dg_i = sum of dw_i * u_i;   dv_i = g_i / n_i * (dw_i - u_i * dg_i)
 //   outputs: dv like v;  dg (out)
 // For eps 0, the default, dv_i is orthogonal to v_i, and a v_i that is 0 throughout gives NaN.
@@ -21,10 +21,10 @@ struct WeightNormInput {
   enum Place : int { kV, kG };
 };
 struct WeightNormOutput {
-  enum Place : int { kW, kRnorm };
+  enum Place : int { kW, kRstd };
 };
 struct WeightNormBackwardInput {
-  enum Place : int { kV, kG, kRnorm, kDw };
+  enum Place : int { kV, kG, kRstd, kDw };
 };
 struct WeightNormGradient {
   enum Place : int { kDv, kDg };

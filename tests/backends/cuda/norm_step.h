@@ -19,7 +19,7 @@ inline std::map<std::string, Tensor> norm_step(const nn::Norm& norm, const Shape
   Variables variables(*backend, 3);
   Graph g;
   nn::Net net{.graph = g};
-  net.tick = net.first_row = g.constant(Tensor(DType::kI32, {}));
+  net.step = net.first_row = g.constant(Tensor(DType::kI32, {}));
   const Value x = g.parameter("x", {DType::kF32, shape}, [](Tensor& value, const Philox&) {
     value = test::random_normal(value.shape(), 4, 1, 2).to(DType::kF32);
   });

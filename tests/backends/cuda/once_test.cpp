@@ -44,7 +44,8 @@ struct Runs {
   compare::GraphSubject& subject;
   std::set<std::string>& ops;
 
-  // What three runs of the first step make, all from the same leaves: as it is, recorded, replayed.
+  // The results of three runs of the first step, all from the same leaves: as it is, recorded,
+  // replayed.
   std::vector<Results> results(std::byte fill) const {
     const Filled filled(fill);
     NotingBackend backend(ops);

@@ -1,4 +1,4 @@
-// What kernels read: x and dy come from memory once for a forward, once for a backward.
+// Reads of kernels: x and dy come from memory once for a forward, once for a backward.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -127,7 +127,7 @@ TEST_CASE("cuda recording: updates of many parameters, in as few launches as par
                        states[j] = g.state(name, g.type(p), nullptr);
                      }
                      const auto& [n, q, d] = states;
-                     const Value next = ops::graves_step(g, {p, p, lr, {}, n, q, d}, {});
+                     const Value next = ops::rmsprop_step(g, {p, p, lr, {}, n, q, d}, {});
                      for (int j = 0; j < 3; ++j) {
                        g.mark_update(states[std::size_t(j)], next.at(j + 1));
                      }

@@ -1,4 +1,4 @@
-// What tests of recorded steps share.
+// Helpers of the tests of recorded steps.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -25,7 +25,7 @@ train::Summary train_on_cuda(const fs::path& folder, const Settings& settings,
   return train::Trainer(*backend, job, options).run();
 }
 
-// What both log is the same, but for rounding.
+// Both log the same, but for rounding.
 void check_as_on_cpu(const char* model, const Settings& settings) {
   CAPTURE(std::string(model));
   const test::TempDir temp;
@@ -102,9 +102,9 @@ TEST_CASE("cuda training: updates that are not finite are left out as on a CPU" 
                            {.folder = temp / name, .resume = false, .quiet = true, .facts = {}})
                 .run());
       }
-      CHECK(summaries[0].state.left_out == summaries[1].state.left_out);
-      CHECK(summaries[0].state.left_out > 0);
-      CHECK(summaries[0].state.strikes == summaries[1].state.strikes);
+      CHECK(summaries[0].state.skipped == summaries[1].state.skipped);
+      CHECK(summaries[0].state.skipped > 0);
+      CHECK(summaries[0].state.consecutive_non_finite == summaries[1].state.consecutive_non_finite);
       CHECK(summaries[0].test.loss == doctest::Approx(summaries[1].test.loss).epsilon(1e-3));
     }
   }

@@ -1,5 +1,6 @@
-// Ranks by NCCL, held to what a Communicator promises, over the fake library of tests/ranks. The
-// real one takes a GPU for each rank, and so has one rank here, where there is a GPU.
+// Ranks by NCCL, checked against the promises of a Communicator, over the fake library of
+// tests/ranks. The real one takes a GPU for each rank, and so has one rank here, where there is a
+// GPU.
 #include "backends/nccl/nccl_ranks.h"
 
 #include <dlfcn.h>

@@ -40,16 +40,16 @@ struct Factors {
     a.assign(m * a_row(), nan);
     b.assign(onednn::pairs_of(k) * b_row(), Pair{nan.bits()} * 0x10001u);
     c.assign(m * c_row(), 0.5f);
-    const auto drawn = [](std::int64_t i, double scale) {
+    const auto sampled = [](std::int64_t i, double scale) {
       return BF16(std::sin(double(i) * 12.9898) * scale);
     };
     for (std::size_t i = 0; i < m; ++i) {
-      for (std::size_t t = 0; t < k; ++t) a[i * a_row() + t] = drawn(std::int64_t(i * k + t), 2);
+      for (std::size_t t = 0; t < k; ++t) a[i * a_row() + t] = sampled(std::int64_t(i * k + t), 2);
     }
     for (std::size_t t = 0; t < k; t += 2) {
       for (std::size_t j = 0; j < n; ++j) {
-        const Pair low = drawn(std::int64_t(t * n + j), 3).bits();
-        const Pair high = t + 1 < k ? drawn(std::int64_t((t + 1) * n + j), 3).bits() : 0;
+        const Pair low = sampled(std::int64_t(t * n + j), 3).bits();
+        const Pair high = t + 1 < k ? sampled(std::int64_t((t + 1) * n + j), 3).bits() : 0;
         b[t / 2 * b_row() + j] = low | high << 16;
       }
     }

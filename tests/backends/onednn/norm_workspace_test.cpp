@@ -17,7 +17,8 @@ std::int64_t output_bytes(const Node& node) {
   return bytes;
 }
 
-// What a program of the norm must hold: inputs, all that its forward gives, and the gradients.
+// The tensors that a program of the norm must hold: inputs, all outputs of its forward, and the
+// gradients.
 std::int64_t needed_bytes(const Graph& graph) {
   std::int64_t bytes = 0;
   for (int i = 0; i < graph.size(); ++i) {

@@ -20,7 +20,7 @@ bool takes(int signal) {
   return sigismember(&blocked, signal) == 0;
 }
 
-// What the threads that share blocks take of signals, of this thread and of the others.
+// The signals taken by the threads that share blocks, by this thread and by the others.
 struct Taken {
   std::atomic<int> others = 0, by_others = 0, faults_by_others = 0;
   std::atomic<bool> by_caller = false;

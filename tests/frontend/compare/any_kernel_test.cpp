@@ -5,7 +5,7 @@
 #include <random>
 
 #include "frontend/compare/bounds.h"
-#include "frontend/compare/node_judge.h"
+#include "frontend/compare/node_reference.h"
 #include "frontend/compare/running_error.h"
 #include "frontend/compare/scale_fit.h"
 #include "src/ops/attention.h"
@@ -22,7 +22,7 @@ namespace {
 
 using Numbers = std::vector<float>;
 
-Numbers drawn(std::size_t count, double mean, double deviation, unsigned seed = 1) {
+Numbers sampled(std::size_t count, double mean, double deviation, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal(mean, deviation);
   Numbers values(count);
@@ -52,10 +52,11 @@ float added_up(const Numbers& values) {
 TEST_CASE("any kernel: one accumulator keeps the bound of a sum, where terms repeat, too") {
   for (const std::size_t k : {100UL, 10000UL, 1000000UL}) {
     CAPTURE(k);
-    Numbers constant(k, 0.1f), squares = drawn(k, 0, 1), lognormal = drawn(k, 0, 1);
+    Numbers constant(k, 0.1f), squares = sampled(k, 0, 1), lognormal = sampled(k, 0, 1);
     for (float& v : squares) v *= v;
     for (float& v : lognormal) v = std::exp(v);
-    for (const Numbers& values : {constant, squares, lognormal, drawn(k, 0, 1), drawn(k, 3, 1)}) {
+    for (const Numbers& values :
+         {constant, squares, lognormal, sampled(k, 0, 1), sampled(k, 3, 1)}) {
       const SumTerms terms = terms_of(values);
       const double error = std::abs(added_up(values) - terms.total);
       CHECK(error <= 0.6 * any_sum_error(terms).largest);
@@ -69,7 +70,7 @@ TEST_CASE("any kernel: one accumulator keeps the bound of a sum, where terms rep
 
 TEST_CASE("any kernel: on long sums of either sign a fault of a thousandth is suspect") {
   for (const std::size_t k : {16384UL, 262144UL}) {
-    const SumTerms terms = terms_of(drawn(k, 0, 1));
+    const SumTerms terms = terms_of(sampled(k, 0, 1));
     const double size = std::sqrt(double(k));  // of such a sum
     CHECK(any_sum_error(terms).usual < 1e-3 * size);
     CHECK(any_sum_error(terms).largest > 5e-3 * size);
@@ -86,13 +87,13 @@ struct OneNode {
     inputs.push_back(std::move(value));
     return graph.input(name, inputs.back().type());
   }
-  Judgement judged(Kernels kernels) const {
-    const auto judge = make_backend("reference");
+  NodeResult compared(Kernels kernels) const {
+    const auto reference = make_backend("reference");
     std::vector<const Tensor*> all;
     for (Value v : graph.node(node).inputs) {
       all.push_back(v.valid() ? &inputs[std::size_t(v.node)] : nullptr);
     }
-    return judge_node(*judge, graph, node, all, {.kernels = kernels});
+    return reference_node(*reference, graph, node, all, {.kernels = kernels});
   }
 };
 
@@ -117,43 +118,43 @@ Numbers plain_layer_norm(const Numbers& x, std::size_t width) {
   return y;
 }
 
-Errors errors_of(const Numbers& got, const Judgement& judged) {
+Errors errors_of(const Numbers& got, const NodeResult& compared) {
   Measure measure;
-  const Tensor values = tensor(judged.outputs[0].shape(), got);
-  measure.add(0, values, judged.outputs[0], &judged.bounds[0]);
-  if (!judged.bounds.usual.empty()) {
-    measure.add_strict(values, judged.outputs[0], judged.bounds.usual[0],
-                       judged.bounds.deviation[0]);
+  const Tensor values = tensor(compared.outputs[0].shape(), got);
+  measure.add(0, values, compared.outputs[0], &compared.bounds[0]);
+  if (!compared.bounds.usual.empty()) {
+    measure.add_strict(values, compared.outputs[0], compared.bounds.usual[0],
+                       compared.bounds.deviation[0]);
   }
   return measure.result();
 }
 
 TEST_CASE("any kernel: a plain layer norm keeps its bound at a mean of 10,000 deviations") {
-  const Numbers x = drawn(4 * 512, 1e4, 1);
+  const Numbers x = sampled(4 * 512, 1e4, 1);
   const OneNode one = layer_norm_of(x, 512);
   const Numbers y = plain_layer_norm(x, 512);
-  CHECK(errors_of(y, one.judged(Kernels::kAny)).within());
-  CHECK(!errors_of(y, one.judged(Kernels::kKeel)).within());  // keel's promise is another thing
+  CHECK(errors_of(y, one.compared(Kernels::kAny)).within());
+  CHECK(!errors_of(y, one.compared(Kernels::kKeel)).within());  // keel's promise is another thing
 }
 
 TEST_CASE("any kernel: a fault of 1 % in a layer norm shows, on a row of tiny variance, too") {
   for (const double deviation : {1.0, 1e-7}) {
     CAPTURE(deviation);
-    const Numbers x = drawn(4 * 512, 0, deviation);
-    const Judgement judged = layer_norm_of(x, 512).judged(Kernels::kAny);
+    const Numbers x = sampled(4 * 512, 0, deviation);
+    const NodeResult compared = layer_norm_of(x, 512).compared(Kernels::kAny);
     Numbers y = plain_layer_norm(x, 512);
-    CHECK(errors_of(y, judged).within());
-    CHECK(errors_of(y, judged).sensitivity < kSensitivityLimit);
+    CHECK(errors_of(y, compared).within());
+    CHECK(errors_of(y, compared).sensitivity < kSensitivityLimit);
     for (float& v : y) v *= 1.01f;
-    CHECK(!errors_of(y, judged).within());
+    CHECK(!errors_of(y, compared).within());
   }
 }
 
-TEST_CASE("any kernel: a norm of which rounding leaves nothing is not judged") {
-  const Numbers x = drawn(512, 1e7, 1e-3);
+TEST_CASE("any kernel: a norm of which rounding leaves nothing is not compared") {
+  const Numbers x = sampled(512, 1e7, 1e-3);
   const Errors errors =
-      errors_of(plain_layer_norm(x, 512), layer_norm_of(x, 512).judged(Kernels::kAny));
-  CHECK(errors.unjudged > 0);
+      errors_of(plain_layer_norm(x, 512), layer_norm_of(x, 512).compared(Kernels::kAny));
+  CHECK(errors.uncompared > 0);
 }
 
 template <class F>
@@ -162,16 +163,16 @@ std::pair<Errors, Errors> unary_errors(Value (*op)(Graph&, Value), const Numbers
   one.node = op(one.graph, one.input("x", tensor({std::int64_t(x.size())}, x))).node;
   Numbers y;
   for (float v : x) y.push_back(f(v));
-  return {errors_of(y, one.judged(Kernels::kAny)), errors_of(y, one.judged(Kernels::kKeel))};
+  return {errors_of(y, one.compared(Kernels::kAny)), errors_of(y, one.compared(Kernels::kKeel))};
 }
 
 TEST_CASE("any kernel: gelu as x (1 + erf) / 2 and exp as an exponential of 2 keep their bounds") {
-  const Numbers x = drawn(2000, 0, 3);
+  const Numbers x = sampled(2000, 0, 3);
   const auto [gelu, strict_gelu] = unary_errors(
       ops::gelu, x, [](float v) { return v * 0.5f * (1 + std::erf(v * 0.70710678f)); });
   CHECK(gelu.within());
   CHECK(strict_gelu.of_bound > 1000);
-  const Numbers wide = drawn(2000, 0, 20);
+  const Numbers wide = sampled(2000, 0, 20);
   const auto [exp, strict_exp] =
       unary_errors(ops::exp, wide, [](float v) { return std::exp2(v * 1.44269504f); });
   CHECK(exp.within());
@@ -187,16 +188,16 @@ TEST_CASE("any kernel: a row of an embedding's gradient is held to its own count
   const Value dy = one.input("dy", tensor({4096, 1}, Numbers(4096, 0.1f)));
   one.node =
       one.graph.add(kEmbeddingBackward, {places, dy}, EmbeddingBackwardAttrs{.vocabulary = 2}).node;
-  const Judgement judged = one.judged(Kernels::kAny);
+  const NodeResult compared = one.compared(Kernels::kAny);
   const Numbers got{added_up(Numbers(4095, 0.1f)), 0.1f};
-  CHECK(errors_of(got, judged).within());
-  CHECK(judged.bounds[0].at(1) < 4 * kEps * 0.1);
-  CHECK(judged.bounds[0].at(0) > 100 * judged.bounds[0].at(1));
+  CHECK(errors_of(got, compared).within());
+  CHECK(compared.bounds[0].at(1) < 4 * kEps * 0.1);
+  CHECK(compared.bounds[0].at(0) > 100 * compared.bounds[0].at(1));
 }
 
 // A window of `size` places over `channels`, of numbers of size one, half of them negative, but for
 // one pixel of size `large` in the corner.
-Judgement conv_judged(std::int64_t size, std::int64_t channels, float large) {
+NodeResult conv_judged(std::int64_t size, std::int64_t channels, float large) {
   OneNode one;
   Numbers x(std::size_t(channels * 49), 1.0f);
   for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -1;
@@ -205,17 +206,17 @@ Judgement conv_judged(std::int64_t size, std::int64_t channels, float large) {
   const Numbers ones(std::size_t(channels * size * size), 1.0f);
   one.node =
       ops::conv2d(one.graph, image, one.input("w", tensor({1, channels, size, size}, ones))).node;
-  return one.judged(Kernels::kAny);
+  return one.compared(Kernels::kAny);
 }
 
 TEST_CASE("any kernel: tiles are held to 10 T of what is largest in a tile, direct sums to T") {
   // The terms have the size one, and a bias counts as one more.
   const double terms = 9 * 64, t = kEps * (8 * std::sqrt(terms + 1) + 2);
-  const Judgement tiles = conv_judged(3, 64, 1);
+  const NodeResult tiles = conv_judged(3, 64, 1);
   CHECK(tiles.bounds[0].at(0) == doctest::Approx(10 * t * terms).epsilon(1e-6));
   CHECK(tiles.bounds.usual[0].at(0) < t * terms / 8);  // stays that of the direct sum
   // All nine pixels of the window in the middle are within five places of the large one.
-  const Judgement mixed = conv_judged(3, 64, 1e4f);
+  const NodeResult mixed = conv_judged(3, 64, 1e4f);
   CHECK(mixed.bounds[0].at(12) == doctest::Approx(10 * t * (terms + 9 * 9999)).epsilon(1e-6));
   // A window of one place is never computed in tiles.
   const double direct = kEps * (8 * std::sqrt(64 + 1) + 2) * 64;
@@ -226,23 +227,23 @@ TEST_CASE("any kernel: a common factor shows that no element shows by itself" *
           doctest::test_suite("slow")) {
   constexpr std::int64_t kSize = 128, kTerms = 16384;
   OneNode one;
-  const Value a = one.input("a", tensor({kSize, kTerms}, drawn(kSize * kTerms, 0, 1)));
-  const Value b = one.input("b", tensor({kTerms, kSize}, drawn(kSize * kTerms, 0, 1, 2)));
+  const Value a = one.input("a", tensor({kSize, kTerms}, sampled(kSize * kTerms, 0, 1)));
+  const Value b = one.input("b", tensor({kTerms, kSize}, sampled(kSize * kTerms, 0, 1, 2)));
   one.node = ops::matmul(one.graph, a, b).node;
-  const Judgement judged = one.judged(Kernels::kAny);
+  const NodeResult compared = one.compared(Kernels::kAny);
   Numbers right, scaled;
-  for (double v : judged.outputs[0].as<double>()) {
+  for (double v : compared.outputs[0].as<double>()) {
     right.push_back(float(v));
     scaled.push_back(float(v * (1 + 1e-5)));
   }
-  CHECK(errors_of(right, judged).scale < 1);
-  CHECK(errors_of(scaled, judged).within());
-  CHECK(errors_of(scaled, judged).of_usual < 1);
-  CHECK(errors_of(scaled, judged).scale > 1);
+  CHECK(errors_of(right, compared).scale < 1);
+  CHECK(errors_of(scaled, compared).within());
+  CHECK(errors_of(scaled, compared).of_usual < 1);
+  CHECK(errors_of(scaled, compared).scale > 1);
 }
 
 TEST_CASE("any kernel: a common factor counts in two roundings and eight deviations of the fit") {
-  // Of n values y with a deviation of w each the fit has one of w / (y sqrt(n)).
+  // With n values y, each with a deviation of w, the fit has a deviation of w / (y sqrt(n)).
   constexpr std::int64_t kCount = 64;
   const auto fit = [](double factor, double deviation) {
     Tensor got(DType::kF64, {kCount}), expected(DType::kF64, {kCount}), w(DType::kF64, {kCount});
@@ -259,19 +260,19 @@ TEST_CASE("any kernel: a common factor counts in two roundings and eight deviati
 TEST_CASE("any kernel: far below a row's largest score attention is not blind") {
   OneNode one;
   constexpr std::int64_t kKeys = 64, kWidth = 16;
-  const Value q = one.input("q", tensor({1, 8, kWidth}, drawn(8 * kWidth, 0, 1)));
-  Numbers keys = drawn(kKeys * kWidth, 0, 1, 2);
+  const Value q = one.input("q", tensor({1, 8, kWidth}, sampled(8 * kWidth, 0, 1)));
+  Numbers keys = sampled(kKeys * kWidth, 0, 1, 2);
   for (std::size_t i = 0; i < kWidth; ++i) keys[i] *= 1e4f;  // scores far off, as a mask makes them
   const Value k = one.input("k", tensor({1, kKeys, kWidth}, keys));
-  const Value v = one.input("v", tensor({1, kKeys, kWidth}, drawn(kKeys * kWidth, 0, 1, 3)));
+  const Value v = one.input("v", tensor({1, kKeys, kWidth}, sampled(kKeys * kWidth, 0, 1, 3)));
   one.node = ops::attention(one.graph, {.q = q, .k = k, .v = v}, {}).node;
-  const Judgement judged = one.judged(Kernels::kAny);
+  const NodeResult compared = one.compared(Kernels::kAny);
   Numbers y;
-  for (double value : judged.outputs[0].as<double>()) y.push_back(float(value));
-  CHECK(errors_of(y, judged).sensitivity < kSensitivityLimit);
+  for (double value : compared.outputs[0].as<double>()) y.push_back(float(value));
+  CHECK(errors_of(y, compared).sensitivity < kSensitivityLimit);
 }
 
-TEST_CASE("measure: an infinite bound judges nothing, and a NaN under it does not pass") {
+TEST_CASE("measure: an infinite bound compares nothing, and a NaN under it does not pass") {
   const auto one = [](double got, double expected, double bound) {
     Measure measure;
     const Tensor allowed = Tensor::of<double>({1}, {bound});
@@ -280,12 +281,12 @@ TEST_CASE("measure: an infinite bound judges nothing, and a NaN under it does no
     return measure.result();
   };
   for (const double got : {double(NAN), double(INFINITY), 2.0}) {
-    CHECK(one(got, 1, INFINITY).unjudged == 1);
-    CHECK(one(got, 1, NAN).unjudged == 1);
-    CHECK(one(got, 1, 0.5).unjudged == 0);
+    CHECK(one(got, 1, INFINITY).uncompared == 1);
+    CHECK(one(got, 1, NAN).uncompared == 1);
+    CHECK(one(got, 1, 0.5).uncompared == 0);
     CHECK(!one(got, 1, 0.5).within());
   }
-  CHECK(one(1, 1, INFINITY).unjudged == 0);
+  CHECK(one(1, 1, INFINITY).uncompared == 0);
   // Just above the largest float what is one unit below it is as right as infinity.
   const double largest = std::numeric_limits<float>::max();
   CHECK(one(largest * (1 - 1e-7), largest * (1 + 1e-7), largest * 4e-7).within());

@@ -1,5 +1,5 @@
 // The rules that say what rounding may add: there is one for every op, and none is generous.
-#include "frontend/compare/node_judge.h"
+#include "frontend/compare/node_reference.h"
 #include "frontend/compare/running_error.h"
 #include "tests/frontend/compare/helpers.h"
 
@@ -27,7 +27,7 @@ TEST_CASE("bounds: a sum may be off by eps a term, and by less where it is long"
 }
 
 // Whether an error of input i changes a bound of a node that was compared.
-bool widens(Backend& judge, const NodeReport& report, const NodeTensors& tensors, int i) {
+bool widens(Backend& reference, const NodeReport& report, const NodeTensors& tensors, int i) {
   const Tensor& input = *tensors.inputs[std::size_t(i)];
   Tensor error(DType::kF64, input.shape());
   for (std::int64_t e = 0; e < input.elements(); ++e) {
@@ -36,8 +36,8 @@ bool widens(Backend& judge, const NodeReport& report, const NodeTensors& tensors
   }
   std::vector<const Tensor*> errors(tensors.inputs.size());
   const auto bounds = [&] {
-    return judge_node(judge, tensors.graph, report.node, tensors.inputs,
-                      {.kernels = Kernels::kAny, .input_errors = errors})
+    return reference_node(reference, tensors.graph, report.node, tensors.inputs,
+                          {.kernels = Kernels::kAny, .input_errors = errors})
         .bounds.largest;
   };
   const std::vector<Tensor> exact = bounds();
@@ -65,7 +65,7 @@ TEST_CASE("bounds: an input of which an error is said to count makes the bounds 
         if (!input || !counts || !is_floating(input->dtype())) continue;
         CAPTURE(report.op);
         CAPTURE(i);
-        CHECK(widens(*backends.judge, report, tensors, i));
+        CHECK(widens(*backends.reference, report, tensors, i));
       }
     };
     for (const auto& subject : op_subjects(op)) backends.compare(*subject, options);

@@ -1,4 +1,4 @@
-// A comparison in words and as a picture, on made-up nodes.
+// A comparison in words and as a picture, on synthetic nodes.
 #include <map>
 
 #include "frontend/compare/comparison_page.h"
@@ -16,7 +16,7 @@ NodeSummary made_node(const std::string& path, Verdict verdict) {
   report.errors.of_bound = 0.5;
   report.errors.sensitivity = verdict == Verdict::kInsensitive ? 0.5 : 1e-4;
   report.errors.of_usual = verdict == Verdict::kSuspect ? 2 : 0;
-  if (verdict == Verdict::kUnjudged) report.judged = false;
+  if (verdict == Verdict::kUncompared) report.compared = false;
   if (verdict == Verdict::kRefused) report.refusal = "no";
   if (verdict == Verdict::kDiverges) report.errors.of_bound = 3;
   NodeSummary summary{report, 1, verdict == Verdict::kDiverges ? 1 : 0};
@@ -44,12 +44,12 @@ TEST_CASE("compare text: the verdict is a sentence that counts and names") {
         "all 3 nodes match float64 within rounding error; 2 are too small to tell: b, c");
   CHECK(verdict_on({{"a", kOk}, {"b", kInsensitive}}) ==
         "all 2 nodes match float64 within rounding error; 1 is too small to tell: b");
-  CHECK(verdict_on({{"a", kOk}, {"b", kSuspect}, {"c", kUnjudged}, {"d", kRefused}}) ==
+  CHECK(verdict_on({{"a", kOk}, {"b", kSuspect}, {"c", kUncompared}, {"d", kRefused}}) ==
         "1 of 4 nodes matches float64 within rounding error; 1 is suspect: b; 1 was not compared: "
         "c; 1 was refused: d");
   CHECK(verdict_on({{"a", kOk}, {"b", kDiverges}}) ==
         "1 of 2 nodes differs from float64 by more than rounding explains: b");
-  CHECK(verdict_on({{"a", kDiverges}, {"b", kDiverges}, {"c", kUnjudged}, {"d", kUnjudged}}) ==
+  CHECK(verdict_on({{"a", kDiverges}, {"b", kDiverges}, {"c", kUncompared}, {"d", kUncompared}}) ==
         "2 of 4 nodes differ from float64 by more than rounding explains: a, b; 2 were not "
         "compared: c, d");
 }

@@ -7,13 +7,13 @@
 namespace keel::compare {
 namespace {
 
-// What was planted, by the phase of its node.
+// The planted faults, by the phase of their nodes.
 struct Tally {
   std::map<std::string, int> phases, kinds, ops;
   int count = 0;
 };
 
-// The fault alone is named, by the path of its node.
+// Only the fault is named, by the path of its node.
 void check_named(const Comparison& c, const std::string& path, const std::string& fault) {
   CAPTURE(fault);
   INFO(text_of(c));
@@ -92,7 +92,7 @@ TEST_CASE("faults: in models, one by one, each named by its node" * doctest::tes
       CAPTURE(model.name);
       CAPTURE(mode);
       const train::Job job = test::small_job({"train.batch=8"}, model.name);
-      ModelSubject subject(*backends.judge, job);
+      ModelSubject subject(*backends.reference, job);
       CompareOptions options;
       options.walk.mode = parse_choice<WalkMode>(mode);
       plant_in_turn(backends, subject, options, 7, tally);

@@ -50,7 +50,7 @@ class GivenGraph {
 
   // By op, those of its first node.
   std::map<std::string, NodeUnits> bounds(bool fused = false) {
-    const auto judge = make_backend("reference"), again = make_backend("reference");
+    const auto reference = make_backend("reference"), again = make_backend("reference");
     GraphSubject subject({"given", "by hand"}, compared_graph(g, !fused),
                          [this](std::int64_t) { return copies(); });
     std::map<std::string, NodeUnits> found;
@@ -63,7 +63,7 @@ class GivenGraph {
         for (std::int64_t e = 0; e < bound.elements(); ++e) units.push_back(bound.at(e) / kEps);
       }
     };
-    compare::compare(*judge, {again.get()}, subject, options);
+    compare::compare(*reference, {again.get()}, subject, options);
     return found;
   }
 
@@ -85,7 +85,7 @@ class GivenGraph {
   std::vector<Value> wrt_;
 };
 
-// What an output of an op may be off by, worked out by hand, in units of eps.
+// The permitted error of an output of an op, worked out by hand, in units of eps.
 struct HandBound {
   std::string op;
   int port;
@@ -125,8 +125,8 @@ inline void check_hand_case(const HandCase& c) {
   }
 }
 
-// Of ops, losses, cells and optimizers; of relative attention; of gradients as rows; of norms; of
-// statistics of columns.
+// Cases of ops, losses, cells and optimizers; of relative attention; of gradients as rows; of
+// norms; of statistics of columns.
 const std::vector<HandCase>& op_hand_cases();
 const std::vector<HandCase>& relative_hand_cases();
 const std::vector<HandCase>& language_hand_cases();  // of the ops of language models

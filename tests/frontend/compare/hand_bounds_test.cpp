@@ -9,7 +9,7 @@
 namespace keel::compare {
 namespace {
 
-// Of an element-wise op on one number each, in units of eps.
+// The bound of an element-wise op on one number each, in units of eps.
 struct HandElement {
   EwCode code;
   std::vector<float> operands;
@@ -97,12 +97,12 @@ TEST_CASE("hand bounds: every norm") {
   for (const HandCase& c : norm_hand_cases()) check_hand_case(c);
 }
 
-// What moves, chooses and counts elements.
+// Ops that move, choose and count elements.
 const std::set<std::string> kExactOps{"max",        "max_backward",  "broadcast_to",
                                       "reshape",    "transpose",     "slice",
                                       "split",      "concat",        "pad",
                                       "max_pool2d", "embedding",     "classification_errors",
-                                      "top_k",      "put",           "stop_gradient",
+                                      "top_k",      "scatter",       "stop_gradient",
                                       "cast",       "less",          "equal",
                                       "select",     "clip_gradient", "greater_equal_backward",
                                       "maximum",    "minimum",       "less_backward",

@@ -31,7 +31,7 @@ const double kR = 1 / std::sqrt(5.0);  // of 1 and 3 without a mean
 // g = 2 and 6, whose products with xhat have a mean of 4. The saved mean is off by 2 eps, which may
 // move the slope and xhat: 2 (4 + 4).
 constexpr double kDx = kB * 6 + 16;
-// Of 1 |dy| and 3 |dy|: the same 2 eps beside xhat.
+// dgain of 1 |dy| and of 3 |dy|: the same 2 eps beside xhat.
 constexpr double kDgain1 = kB + 2, kDgain3 = 3 * (kB + 2);
 // Without a mean: xhat = 1 / sqrt(5) and 3 / sqrt(5).
 const double kY3 = kF * (2 * 3 * kR + 0.5), kDgainR = kB * 10 * kR;
@@ -104,7 +104,7 @@ void add_other_row_norms(std::vector<HandCase>& all) {
                   {"ada_norm", 1, {kF * 2}},
                   {"ada_norm", 2, {kSquare}},
                   {"ada_norm_backward", 0, {kB * 3.6 + 9.6, kB * 3.6 + 9.6}}}});
-  // Of length 5: xhat = 0.6 and 0.8.
+  // A row of length 5: xhat = 0.6 and 0.8.
   all.push_back({[](Given& d) {
                    const Value x = d.floats({1, 2}, {3, 4}), gain = d.floats({1}, {5});
                    d.differentiate(ops::scale_norm(d.g, x, gain), {1, 3});
@@ -145,7 +145,7 @@ void add_part_norms(std::vector<HandCase>& all) {
                   {"instance_norm_backward", 0, {kDx, kDx}},
                   {"instance_norm_backward", 1, {kDgain1 + kDgain3}},
                   {"instance_norm_backward", 2, {kB * 4}}}});
-  // Of length 5, a unit.
+  // A unit whose weights have the length 5.
   all.push_back({[](Given& d) {
                    const Value v = d.floats({1, 2}, {3, 4}), g = d.floats({1}, {2});
                    d.differentiate(ops::weight_norm(d.g, v, g), {1, 3});

@@ -3,21 +3,21 @@
 #include <cmath>
 
 #include "src/ops/attention.h"
+#include "src/ops/attention_window.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/dropout.h"
 #include "src/ops/embedding.h"
+#include "src/ops/embedding_bag.h"
 #include "src/ops/filter_bank.h"
-#include "src/ops/lookup_sum.h"
 #include "src/ops/loss.h"
 #include "src/ops/matmul.h"
 #include "src/ops/mixture_density.h"
 #include "src/ops/norm_noise.h"
 #include "src/ops/optimizer_step.h"
-#include "src/ops/order_error.h"
+#include "src/ops/order_violation.h"
 #include "src/ops/pool2d.h"
 #include "src/ops/random_normal.h"
 #include "src/ops/recurrent.h"
-#include "src/ops/soft_window.h"
 #include "src/ops/softmax.h"
 #include "tests/frontend/compare/hand_bounds.h"
 
@@ -63,20 +63,20 @@ void add_sums(std::vector<HandCase>& all) {
                  {{"embedding_backward", 0, {0, 4 * 5, 4 * 3}}}});
   all.push_back({[](Given& d) {
                    const Value tables = d.floats({2, 2, 1}, {1, -2, 3, 4});
-                   d.mark_all(ops::lookup_sum(d.g, tables, d.ints({1, 2}, {1, 0})));
+                   d.mark_all(ops::embedding_bag(d.g, tables, d.ints({1, 2}, {1, 0})));
                  },
-                 {{"lookup_sum", 0, {4 * 5}}}});
+                 {{"embedding_bag", 0, {4 * 5}}}});
 }
 
 // Sums over points and windows, and a chain.
 void add_further_sums(std::vector<HandCase>& all) {
   all.push_back({[](Given& d) {
                    const Value x = d.floats({1, 1}, {3}), y = d.floats({1, 1}, {1});
-                   d.differentiate(ops::order_error(d.g, x, y), {2});
+                   d.differentiate(ops::order_violation(d.g, x, y), {2});
                  },
-                 {{"order_error", 0, {(3 + 3) * 4}},
-                  {"order_error_backward", 0, {(3 + 1) * 8}},
-                  {"order_error_backward", 1, {(3 + 1) * 8}}}});
+                 {{"order_violation", 0, {(3 + 3) * 4}},
+                  {"order_violation_backward", 0, {(3 + 1) * 8}},
+                  {"order_violation_backward", 1, {(3 + 1) * 8}}}});
   all.push_back({[](Given& d) {
                    const Value x = d.floats({1, 1, 2, 2}, {1, -2, 3, 4});
                    d.differentiate(ops::avg_pool2d(d.g, x, 2, 2), {4});
@@ -264,25 +264,26 @@ void add_windows(std::vector<HandCase>& all) {
   const double of_phi = (3.4 + of_bdd + 3.4 + 1 + 3) * e;
   all.push_back({[](Given& d) {
                    const Value hats = d.floats({1, 3}, {0, 0, 0}), before = d.floats({1, 1}, {0.5});
-                   d.mark_all(ops::soft_window(d.g, hats, before, d.ints({1, 1}, {0}), 1).w);
+                   d.mark_all(ops::attention_window(d.g, hats, before, d.ints({1, 1}, {0}), 1).w);
                  },
-                 {{"soft_window", 0, {of_phi + 3 * e}},
-                  {"soft_window", 1, {of_kappa}},
-                  {"soft_window", 2, {of_phi}}}});
+                 {{"attention_window", 0, {of_phi + 3 * e}},
+                  {"attention_window", 1, {of_kappa}},
+                  {"attention_window", 2, {of_phi}}}});
   // g = 2, d = 0.5 +- 0.5 eps. The bump is off by 5.25, g E by 12.5, and the sums by 3 eps more.
   const double plain = 12.5 + 3 * 2, first = 12.5 * 0.5 + 2 * 0.5 + 1 + 3;
   const double second = (12.5 * 0.5 + 2) * 0.5 + 0.5 + 0.5 + 3 * 0.5;
   const double of_before = (2 * 3.4 + 2 + 2 * 3.4 + 2) + 2 * first + 2 + 2;
-  all.push_back({[](Given& d) {
-                   const Value hats = d.floats({1, 3}, {0, 0, 0}), before = d.floats({1, 1}, {0.5});
-                   const auto window = ops::soft_window(d.g, hats, before, d.ints({1, 1}, {0}), 1);
-                   d.differentiate(window.phi, {2});
-                 },
-                 {{"soft_window_backward",
-                   0,
-                   {e * (3.4 * 2 + plain + 2), e * ((3.4 + 3.4 + 1) * 0.5 + second + 0.5),
-                    e * (3.4 * 2 + of_before + 2)}},
-                  {"soft_window_backward", 1, {e * of_before}}}});
+  all.push_back(
+      {[](Given& d) {
+         const Value hats = d.floats({1, 3}, {0, 0, 0}), before = d.floats({1, 1}, {0.5});
+         const auto window = ops::attention_window(d.g, hats, before, d.ints({1, 1}, {0}), 1);
+         d.differentiate(window.phi, {2});
+       },
+       {{"attention_window_backward",
+         0,
+         {e * (3.4 * 2 + plain + 2), e * ((3.4 + 3.4 + 1) * 0.5 + second + 0.5),
+          e * (3.4 * 2 + of_before + 2)}},
+        {"attention_window_backward", 1, {e * of_before}}}});
 }
 
 // An image of one pixel, one away from the filters along x and below those along y.
@@ -372,14 +373,14 @@ void add_updates(std::vector<HandCase>& all) {
   all.push_back({[](Given& d) {
                    const HandUpdate u(d);
                    const Value n = d.floats({1}, {10}), q = d.floats({1}, {1});
-                   d.mark_all(ops::graves_step(d.g,
-                                               {u.p, u.g, u.lr, u.scale, n, q, d.floats({1}, {2})},
-                                               {.keep = 0.5, .momentum = 0.5, .eps = 0.5}));
+                   d.mark_all(ops::rmsprop_step(d.g,
+                                                {u.p, u.g, u.lr, u.scale, n, q, d.floats({1}, {2})},
+                                                {.keep = 0.5, .momentum = 0.5, .eps = 0.5}));
                  },
-                 {{"graves_step", 0, {of_d + 3 - step}},
-                  {"graves_step", 1, {of_n}},
-                  {"graves_step", 2, {of_q}},
-                  {"graves_step", 3, {of_d}}}});
+                 {{"rmsprop_step", 0, {of_d + 3 - step}},
+                  {"rmsprop_step", 1, {of_n}},
+                  {"rmsprop_step", 2, {of_q}},
+                  {"rmsprop_step", 3, {of_d}}}});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the tests of comparisons share.
+// Helpers of the tests of comparisons.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,29 +11,29 @@
 
 namespace keel::compare {
 
-enum class Emulated { kLeftOut, kTakenIn };
+enum class Emulated { kSkipped, kTakenIn };
 
-// The judge, and every backend of this build that computes. An emulated one, a thousand times
+// The reference, and every backend of this build that computes. An emulated one, a thousand times
 // slower than what it stands for, is left out of all but the smallest subjects.
 struct TestBackends {
-  std::unique_ptr<Backend> judge = make_backend("reference");
+  std::unique_ptr<Backend> reference = make_backend("reference");
   std::vector<std::unique_ptr<Backend>> owned;
   std::vector<Backend*> all;
 
-  explicit TestBackends(Emulated emulated = Emulated::kLeftOut) {
+  explicit TestBackends(Emulated emulated = Emulated::kSkipped) {
     for (const BackendEntry& entry : known_backends()) {
       if (!entry.missing.empty() || entry.name == "reference" || entry.name == "null") continue;
       auto backend = make_backend(entry.name);
       const bool is_slow = backend->description().find("emulator") != std::string::npos;
-      if (is_slow && emulated == Emulated::kLeftOut) continue;
+      if (is_slow && emulated == Emulated::kSkipped) continue;
       all.push_back(owned.emplace_back(std::move(backend)).get());
     }
-    // A build of nothing but the judge holds it against itself.
+    // A build of nothing but the reference holds it against itself.
     if (all.empty()) all.push_back(owned.emplace_back(make_backend("reference")).get());
   }
 
   Comparison compare(Subject& subject, const CompareOptions& options = {}) const {
-    return compare::compare(*judge, all, subject, options);
+    return compare::compare(*reference, all, subject, options);
   }
   Comparison with_fault(Subject& subject, const std::string& fault,
                         CompareOptions options = {}) const {

@@ -11,7 +11,7 @@
 namespace keel::compare {
 namespace {
 
-TEST_CASE("compare: every op agrees with the judge, forward and backward") {
+TEST_CASE("compare: every op agrees with the reference, forward and backward") {
   const TestBackends backends(Emulated::kTakenIn);
   for (const std::string& op : subject_ops()) {
     CAPTURE(op);
@@ -20,8 +20,9 @@ TEST_CASE("compare: every op agrees with the judge, forward and backward") {
   }
 }
 
-TEST_CASE("compare: every norm agrees with the judge, forward, backward and state, in three steps" *
-          doctest::test_suite("slow")) {
+TEST_CASE(
+    "compare: every norm agrees with the reference, forward, backward and state, in three steps" *
+    doctest::test_suite("slow")) {
   const TestBackends backends(Emulated::kTakenIn);
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     CAPTURE(facts.name);
@@ -31,8 +32,8 @@ TEST_CASE("compare: every norm agrees with the judge, forward, backward and stat
   }
 }
 
-// The layers that have something in bf16 agree with the judge, and every backend runs all of their
-// nodes.
+// The layers that have something in bf16 agree with the reference, and every backend runs all of
+// their nodes.
 void check_bf16(const TestBackends& backends, const Subjects& subjects) {
   for (const auto& subject : subjects) {
     if (!has_bf16(subject->graph())) continue;
@@ -42,7 +43,7 @@ void check_bf16(const TestBackends& backends, const Subjects& subjects) {
   }
 }
 
-// Of large norms those with hard numbers: that sizes change no bits is tested elsewhere
+// Large norms have only the cases with hard numbers: that sizes change no bits is tested elsewhere
 // (tests/backends/narrow_norms_test.cpp).
 TEST_CASE("compare: every op with products agrees in bf16, and every norm of bf16" *
           doctest::test_suite("slow")) {
@@ -114,7 +115,7 @@ TEST_CASE("compare: an op's subjects have the op in them") {
   }
 }
 
-TEST_CASE("compare: every model agrees with the judge, step by step" *
+TEST_CASE("compare: every model agrees with the reference, step by step" *
           doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const models::ModelEntry& model : models::all_models()) {
@@ -122,7 +123,7 @@ TEST_CASE("compare: every model agrees with the judge, step by step" *
       CAPTURE(model.name);
       CAPTURE(mode);
       const train::Job job = test::small_job({}, model.name);
-      ModelSubject subject(*backends.judge, job);
+      ModelSubject subject(*backends.reference, job);
       CompareOptions options{.walk = {}, .steps = 2};
       options.walk.mode = parse_choice<WalkMode>(mode);
       check_agrees(backends.compare(subject, options));
@@ -133,7 +134,7 @@ TEST_CASE("compare: every model agrees with the judge, step by step" *
 TEST_CASE("compare: a network with carries agrees, going on from batch to batch") {
   const TestBackends backends;
   const train::Job job = test::trace_job();
-  ModelSubject subject(*backends.judge, job);
+  ModelSubject subject(*backends.reference, job);
   for (const WalkMode mode : {WalkMode::kIsolated, WalkMode::kChained}) {
     CompareOptions options{.walk = {}, .steps = 6};
     options.walk.mode = mode;
@@ -141,7 +142,7 @@ TEST_CASE("compare: a network with carries agrees, going on from batch to batch"
   }
 }
 
-TEST_CASE("compare: every optimizer and every clipping agrees with the judge" *
+TEST_CASE("compare: every optimizer and every clipping agrees with the reference" *
           doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const char* optimizer :
@@ -152,7 +153,7 @@ TEST_CASE("compare: every optimizer and every clipping agrees with the judge" *
       const train::Job job =
           test::small_job({std::string("train.optimizer=") + optimizer,
                            std::string("train.clip=") + clip, "train.clip_limit=0.01"});
-      ModelSubject subject(*backends.judge, job);
+      ModelSubject subject(*backends.reference, job);
       check_agrees(backends.compare(subject, {.walk = {}, .steps = 2}));
     }
   }

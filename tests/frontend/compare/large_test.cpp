@@ -1,7 +1,7 @@
 // The large cases: beyond all that kernels take at a time, and with numbers that are hard.
 #include <set>
 
-#include "frontend/compare/op_drafts.h"
+#include "frontend/compare/op_cases.h"
 #include "tests/frontend/compare/helpers.h"
 
 namespace keel::compare {
@@ -39,7 +39,7 @@ Sizes sizes_of(const Graph& graph, std::string_view op) {
   return sizes;
 }
 
-TEST_CASE("large: every op agrees with the judge, forward and backward" *
+TEST_CASE("large: every op agrees with the reference, forward and backward" *
           doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const std::string& op : subject_ops()) {
@@ -51,7 +51,7 @@ TEST_CASE("large: every op agrees with the judge, forward and backward" *
   }
 }
 
-TEST_CASE("large: every norm agrees with the judge, forward and backward" *
+TEST_CASE("large: every norm agrees with the reference, forward and backward" *
           doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
@@ -64,7 +64,7 @@ TEST_CASE("large: every norm agrees with the judge, forward and backward" *
 }
 
 TEST_CASE("large: a large case has all kernels of an op that its small one has") {
-  CHECK(op_drafts().size() == large_op_drafts().size());
+  CHECK(op_cases().size() == large_op_cases().size());
   for (const std::string& op : subject_ops()) {
     CAPTURE(op);
     if (!has_own_subject(op)) continue;
@@ -81,7 +81,7 @@ TEST_CASE("large: a large case has all kernels of an op that its small one has")
 
 // 16 Ki elements are what a kernel takes at a time at most, unless it counts by rows.
 TEST_CASE("large: an op takes more than 4,096 rows and more than a block of elements") {
-  for (const auto& [op, build] : large_op_drafts()) {
+  for (const auto& [op, build] : large_op_cases()) {
     CAPTURE(std::string(op));
     const auto subjects = op_subjects(op, {.size = CaseSize::kLarge});
     const Sizes sizes = sizes_of(subjects[0]->graph(), op);
@@ -113,9 +113,9 @@ TEST_CASE("large: a norm has cases of every kind that it takes") {
   }
 }
 
-TEST_CASE("large: numbers that are hard are drawn in rows and columns") {
-  const Source rows{"x", {DType::kF32, {22, 5}}, Drawn::kHostileRows, 0};
-  const Source columns{"x", {DType::kF32, {5, 22}}, Drawn::kHostileColumns, 0};
+TEST_CASE("large: numbers that are hard are sampled in rows and columns") {
+  const Source rows{"x", {DType::kF32, {22, 5}}, Sampled::kHostileRows, 0};
+  const Source columns{"x", {DType::kF32, {5, 22}}, Sampled::kHostileColumns, 0};
   const Tensor by_row = draw(rows, 0), by_column = draw(columns, 0);
   for (std::int64_t i = 0; i < 22; ++i) {
     const HostileMoments moments = hostile_moments(i);
@@ -131,7 +131,7 @@ TEST_CASE("large: numbers that are hard are drawn in rows and columns") {
 
 TEST_CASE("large: a mask leaves some out, whatever its rank") {
   for (const Shape& shape : {Shape{6}, Shape{4, 9}}) {
-    const Tensor mask = draw({"m", {DType::kU8, shape}, Drawn::kMask, 0}, 0);
+    const Tensor mask = draw({"m", {DType::kU8, shape}, Sampled::kMask, 0}, 0);
     double kept = 0;
     for (std::int64_t e = 0; e < mask.elements(); ++e) kept += mask.at(e);
     CHECK(kept > 0);

@@ -56,12 +56,12 @@ TEST_CASE("measure: NaN, infinity and overflow") {
   CHECK(std::isinf(errors_of(f32({-INFINITY}), f64({1e39}), f64({0})).of_bound));
 }
 
-TEST_CASE("measure: without a finite bound what differs is not judged, and counted") {
+TEST_CASE("measure: without a finite bound what differs is not compared, and counted") {
   const Tensor open = f64({INFINITY, INFINITY, NAN, 1});
   const Errors e = errors_of(f32({1, 2, 3, 4}), f64({1, 3, 5, 4}), open);
-  CHECK(e.unjudged == 2);
+  CHECK(e.uncompared == 2);
   CHECK(e.of_bound == 0);
-  CHECK(errors_of(f32({1, 3, 5, 4}), f64({1, 3, 5, 4}), open).unjudged == 0);
+  CHECK(errors_of(f32({1, 3, 5, 4}), f64({1, 3, 5, 4}), open).uncompared == 0);
 }
 
 TEST_CASE("measure: integers agree or they do not") {
@@ -72,7 +72,7 @@ TEST_CASE("measure: integers agree or they do not") {
   CHECK(e.worst.index == 1);
 }
 
-TEST_CASE("measure: without a bound nothing is judged, shapes have to agree") {
+TEST_CASE("measure: without a bound nothing is compared, shapes have to agree") {
   Measure measure;
   measure.add(0, f32({1}), f64({9}), nullptr);
   CHECK(measure.result().within());

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "backends/backends.h"
-#include "frontend/compare/node_judge.h"
+#include "frontend/compare/node_reference.h"
 #include "src/ops/matmul.h"
 
 namespace keel::compare {
 
-inline bool runs_narrow_products(Backend& backend) {
+inline bool runs_bf16_products(Backend& backend) {
   Graph g;
   const Value a = g.input("a", {DType::kBF16, {2, 2}});
   ops::matmul(g, a, a);
@@ -20,7 +20,7 @@ inline bool runs_narrow_products(Backend& backend) {
 }
 
 struct NarrowBackends {
-  std::unique_ptr<Backend> judge = make_backend("reference");
+  std::unique_ptr<Backend> reference = make_backend("reference");
   std::vector<std::unique_ptr<Backend>> owned;
   std::vector<Backend*> all;
 
@@ -30,7 +30,7 @@ struct NarrowBackends {
       if (!entry.missing.empty() || !computes) continue;
       auto backend = make_backend(entry.name);
       const bool is_slow = backend->description().find("emulator") != std::string::npos;
-      if (is_slow || !runs_narrow_products(*backend)) continue;
+      if (is_slow || !runs_bf16_products(*backend)) continue;
       all.push_back(owned.emplace_back(std::move(backend)).get());
     }
   }

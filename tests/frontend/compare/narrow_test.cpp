@@ -1,5 +1,5 @@
-// Steps with bf16 factors: honest ones agree with the judge, and a slight fault in one element of
-// a product or of a cast is named.
+// Steps with bf16 factors: honest ones agree with the reference, and a slight fault in one element
+// of a product or of a cast is named.
 #include <cmath>
 #include <map>
 
@@ -13,7 +13,7 @@
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/reduce.h"
 #include "src/ops/relative_attention.h"
-#include "src/passes/narrow_products.h"
+#include "src/passes/bf16_products.h"
 #include "tests/frontend/compare/helpers.h"
 #include "tests/frontend/compare/narrow_helpers.h"
 #include "tests/support/each_bf16.h"
@@ -22,7 +22,8 @@
 namespace keel::compare {
 namespace {
 
-TEST_CASE("compare: steps with bf16 factors agree with the judge" * doctest::test_suite("slow")) {
+TEST_CASE("compare: steps with bf16 factors agree with the reference" *
+          doctest::test_suite("slow")) {
   const test::EachBf16 each;
   const NarrowBackends backends;
   if (backends.all.empty()) return;
@@ -31,29 +32,29 @@ TEST_CASE("compare: steps with bf16 factors agree with the judge" * doctest::tes
       CAPTURE(model.name);
       CAPTURE(choice_text(mode));
       const train::Job job = test::small_job({"train.compute=bf16"}, model.name);
-      ModelSubject subject(*backends.judge, job);
+      ModelSubject subject(*backends.reference, job);
       CompareOptions options{.walk = {}, .steps = 2};
       options.walk.mode = mode;
-      check_agrees(compare(*backends.judge, backends.all, subject, options));
+      check_agrees(compare(*backends.reference, backends.all, subject, options));
     }
   }
 }
 
-// A graph of which some factors are bf16, run node by node by a backend on the judge's inputs.
-struct JudgedGraph {
+// A graph of which some factors are bf16, run node by node by a backend on the reference's inputs.
+struct ComparedGraph {
   Graph graph;
   std::vector<std::vector<Tensor>> values;  // of the graph's nodes, as they are stored
-  std::vector<Judgement> judged;
+  std::vector<NodeResult> compared;
   std::vector<NodeRun> runs;
 
-  JudgedGraph(const NarrowBackends& backends, const Graph& wide) : graph(narrow_products(wide)) {
+  ComparedGraph(const NarrowBackends& backends, const Graph& wide) : graph(bf16_products(wide)) {
     for (int i = 0; i < graph.size(); ++i) take(backends, i);
   }
 
  private:
   void take(const NarrowBackends& backends, int i) {
     const Node& node = graph.node(i);
-    judged.emplace_back();
+    compared.emplace_back();
     runs.emplace_back();
     values.emplace_back();
     if (node.kind == NodeKind::kInput) {
@@ -71,10 +72,10 @@ struct JudgedGraph {
     for (Value v : node.inputs) {
       inputs.push_back(v.valid() ? &values[std::size_t(v.node)][std::size_t(v.port)] : nullptr);
     }
-    judged.back() = judge_node(*backends.judge, graph, i, inputs, {});
+    compared.back() = reference_node(*backends.reference, graph, i, inputs, {});
     runs.back() = run_node(*backends.all[0], graph, i, inputs);
     for (std::size_t j = 0; j < node.outputs.size(); ++j) {
-      values.back().push_back(judged.back().outputs[j].to(node.outputs[j].dtype));
+      values.back().push_back(compared.back().outputs[j].to(node.outputs[j].dtype));
     }
   }
 };
@@ -164,8 +165,8 @@ std::vector<Tensor> copies(const std::vector<Tensor>& tensors) {
 }
 
 // How many faults of 1 % in single elements of a node's output are planted, all of them named.
-int named_faults(const JudgedGraph& of, int i, std::size_t port) {
-  const Judgement& judged = of.judged[std::size_t(i)];
+int named_faults(const ComparedGraph& of, int i, std::size_t port) {
+  const NodeResult& compared = of.compared[std::size_t(i)];
   const std::vector<Tensor>& got = of.runs[std::size_t(i)].outputs;
   int planted = 0;
   for (const std::int64_t e : ordinary_elements(got[port])) {
@@ -173,7 +174,7 @@ int named_faults(const JudgedGraph& of, int i, std::size_t port) {
     outputs[port] = got[port].to(DType::kF64);
     outputs[port].as<double>()[std::size_t(e)] *= 1.01;
     outputs[port] = outputs[port].to(got[port].dtype());
-    CHECK_FALSE(measured(outputs, judged.outputs, judged.bounds).within());
+    CHECK_FALSE(measured(outputs, compared.outputs, compared.bounds).within());
     ++planted;
   }
   return planted;
@@ -181,14 +182,14 @@ int named_faults(const JudgedGraph& of, int i, std::size_t port) {
 
 // Faults in all results of ops with bf16 factors, and of casts to bf16.
 void check_faults(const NarrowBackends& backends, const Graph& wide, int least) {
-  const JudgedGraph of(backends, wide);
+  const ComparedGraph of(backends, wide);
   int planted = 0;
   for (int i = 0; i < of.graph.size(); ++i) {
     const Node& node = of.graph.node(i);
     if (node.kind != NodeKind::kOp) continue;
     CAPTURE(node.name);
-    const Judgement& judged = of.judged[std::size_t(i)];
-    CHECK(measured(of.runs[std::size_t(i)].outputs, judged.outputs, judged.bounds).within());
+    const NodeResult& compared = of.compared[std::size_t(i)];
+    CHECK(measured(of.runs[std::size_t(i)].outputs, compared.outputs, compared.bounds).within());
     const bool is_cast = node.op == &elementwise_op(EwCode::kCast);
     if (!is_cast && factors_of(node).empty()) continue;
     for (std::size_t port = 0; port < node.outputs.size(); ++port) {
@@ -210,38 +211,38 @@ TEST_CASE("compare: one element that is off by 1 % beside bf16 factors, or of a 
   check_faults(backends, language_loss(), 100);
 }
 
-TEST_CASE("compare: the judge of a bf16 product sees a fault of 1 % everywhere") {
+TEST_CASE("compare: the reference of a bf16 product sees a fault of 1 % everywhere") {
   const test::EachBf16 each;
   const NarrowBackends backends;
   if (backends.all.empty()) return;
-  const JudgedGraph of(backends, product());
-  const Judgement& judged = of.judged.back();
-  CHECK(measured(of.runs.back().outputs, judged.outputs, judged.bounds).sensitivity <
+  const ComparedGraph of(backends, product());
+  const NodeResult& compared = of.compared.back();
+  CHECK(measured(of.runs.back().outputs, compared.outputs, compared.bounds).sensitivity <
         kSensitivityLimit);
 }
 
-// A result that its own kernel rounds differs from the judge's where their numbers lie on two sides
-// of a tie, and then by a distance of bf16. Elsewhere the bound has no room for one, and nowhere
-// for a fault of 1 %.
+// A result that its own kernel rounds differs from the reference's where their numbers lie on two
+// sides of a tie, and then by a distance of bf16. Elsewhere the bound has no room for one, and
+// nowhere for a fault of 1 %.
 TEST_CASE("compare: results that kernels round themselves are within the bound") {
   Graph g;
   const Shape shape{8000, 96};
   const Value x = g.input("x", {DType::kF32, shape});
   const Value y = ops::layer_norm(g, x, {});
   g.narrow_result(y);
-  const auto judge = make_backend("reference"), kernels = make_backend("onednn");
+  const auto reference = make_backend("reference"), kernels = make_backend("onednn");
   const Tensor fed = random_normal(shape, 1).to(DType::kF32);
   const std::vector<const Tensor*> inputs{&fed, nullptr, nullptr};
-  const Judgement judged = judge_node(*judge, g, y.node, inputs, {});
+  const NodeResult compared = reference_node(*reference, g, y.node, inputs, {});
   const Tensor got = run_node(*kernels, g, y.node, inputs).outputs[0].to(DType::kF64);
   int others = 0, outside = 0, loose = 0, hidden = 0;
   for (std::int64_t e = 0; e < got.elements(); ++e) {
-    const double expected = judged.outputs[0].at(e), bound = judged.bounds[0].at(e);
+    const double expected = compared.outputs[0].at(e), bound = compared.bounds[0].at(e);
     const double error = std::abs(got.at(e) - expected);
     others += error > 0;
     outside += !(error <= bound);
     loose += bound > 0x1p-100;
-    // What layer norm itself may be off by is less than 1 % of such results.
+    // The permitted error of layer norm itself is less than 1 % of such results.
     hidden += std::abs(expected) > 1e-3 && bound > 0.01 * std::abs(expected);
   }
   CHECK(others > 0);
@@ -258,9 +259,9 @@ TEST_CASE("compare: factors that the instructions take as 0 are within the bound
   const Tensor tiny = Tensor::of<double>({1, 2}, {0x1p-130, 0x1p-120}).to(DType::kBF16);
   const Tensor large = Tensor::of<double>({2, 1}, {0x1p100, 1}).to(DType::kBF16);
   const std::vector<const Tensor*> inputs{&tiny, &large, nullptr};
-  const Judgement judged = judge_node(*backends.judge, g, y.node, inputs, {});
-  CHECK(judged.outputs[0].at(0) == 0x1p-30 + 0x1p-120);
-  CHECK(judged.bounds[0].at(0) >= 0x1p-30);
+  const NodeResult compared = reference_node(*backends.reference, g, y.node, inputs, {});
+  CHECK(compared.outputs[0].at(0) == 0x1p-30 + 0x1p-120);
+  CHECK(compared.bounds[0].at(0) >= 0x1p-30);
 }
 
 // dS is 2^39 and -2^39, so dq, their sum with k, is 2^-92: of two factors that may count as 0.
@@ -271,7 +272,7 @@ TEST_CASE("compare: so are such factors in the sums of attention's backward") {
   const Value q = g.input("q", {DType::kF32, one}), k = g.input("k", {DType::kF32, two}),
               v = g.input("v", {DType::kF32, two});
   const Value y = ops::attention(g, {.q = q, .k = k, .v = v}, {.heads = 1});
-  const Graph narrow = narrow_products(with_gradients(std::move(g), y));
+  const Graph narrow = bf16_products(with_gradients(std::move(g), y));
   int node = 0;
   while (narrow.node(node).op != &kAttentionBackward) ++node;
   std::map<int, Tensor> given;
@@ -288,10 +289,10 @@ TEST_CASE("compare: so are such factors in the sums of attention's backward") {
     if (found != given.end()) found->second = found->second.to(narrow.type(input).dtype);
     inputs.push_back(found == given.end() ? nullptr : &found->second);
   }
-  const auto judge = make_backend("reference");
-  const Judgement judged = judge_node(*judge, narrow, node, inputs, {});
-  REQUIRE(judged.outputs[AttentionGradient::kDq].at(0) == doctest::Approx(0x1p-92).epsilon(1e-6));
-  CHECK(judged.bounds[AttentionGradient::kDq].at(0) >= 0x1p-92);
+  const auto reference = make_backend("reference");
+  const NodeResult compared = reference_node(*reference, narrow, node, inputs, {});
+  REQUIRE(compared.outputs[AttentionGradient::kDq].at(0) == doctest::Approx(0x1p-92).epsilon(1e-6));
+  CHECK(compared.bounds[AttentionGradient::kDq].at(0) >= 0x1p-92);
 }
 
 }  // namespace

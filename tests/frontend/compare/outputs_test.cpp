@@ -84,7 +84,7 @@ std::set<std::string> updated_leaves(const Graph& graph) {
   return names;
 }
 
-TEST_CASE("outputs: every leaf that a step updates is judged, and a fault in it is named" *
+TEST_CASE("outputs: every leaf that a step updates is compared, and a fault in it is named" *
           doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const char* optimizer : {"sgd", "adam", "adagrad", "rmsprop_graves"}) {
@@ -94,15 +94,15 @@ TEST_CASE("outputs: every leaf that a step updates is judged, and a fault in it 
       const train::Job job =
           test::small_job({std::string("train.optimizer=") + optimizer, "train.batch=8",
                            "model.hidden=4", "model.norm=batchnorm"});
-      ModelSubject subject(*backends.judge, job);
+      ModelSubject subject(*backends.reference, job);
       CompareOptions options;
       options.walk.mode = parse_choice<WalkMode>(mode);
-      std::set<std::string> judged;
+      std::set<std::string> compared;
       for (const NodeSummary& s : backends.compare(subject, options).nodes) {
-        if (s.worst.op == "update") judged.insert(s.worst.path);
+        if (s.worst.op == "update") compared.insert(s.worst.path);
       }
-      CHECK(judged == updated_leaves(*subject.at(0).graph));
-      for (const std::string& leaf : judged) {
+      CHECK(compared == updated_leaves(*subject.at(0).graph));
+      for (const std::string& leaf : compared) {
         const std::string fault = fmt::format("node={},kind=offset,by=0.5", leaf);
         CAPTURE(fault);
         const Comparison c = backends.with_fault(subject, fault, options);

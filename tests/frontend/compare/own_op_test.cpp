@@ -1,4 +1,4 @@
-// What may be added from outside, as far as it is refused: an op that is added stays for the whole
+// Refusals of ops that are added from outside: an op that is added stays for the whole
 // test program, so tests/install/check_install.py tries those that are taken. The gradient check.
 #include "frontend/compare/own_op.h"
 

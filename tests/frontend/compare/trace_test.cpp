@@ -1,4 +1,4 @@
-// Traces: written in pieces, gone on with, and held against another run.
+// Traces: written in pieces, continued, and checked against another run.
 #include "frontend/compare/trace.h"
 
 #include <filesystem>
@@ -24,7 +24,7 @@ TraceFacts traced_facts(const TestBackends& backends) {
 
 Comparison record(const TestBackends& backends, const std::filesystem::path& folder,
                   std::int64_t steps, const std::string& fault = "") {
-  ModelSubject subject(*backends.judge, traced_job());
+  ModelSubject subject(*backends.reference, traced_job());
   TraceWriter writer(folder, traced_facts(backends));
   CompareOptions options{.walk = {}, .steps = steps};
   options.walk.record = &writer;
@@ -34,14 +34,14 @@ Comparison record(const TestBackends& backends, const std::filesystem::path& fol
 
 Comparison hold_against(const TestBackends& backends, const std::filesystem::path& folder,
                         std::int64_t steps) {
-  ModelSubject subject(*backends.judge, traced_job());
+  ModelSubject subject(*backends.reference, traced_job());
   TraceReader reader(folder);
   CompareOptions options{.walk = {}, .steps = steps};
   options.walk.against = &reader;
   return backends.compare(subject, options);
 }
 
-TEST_CASE("trace: an honest one agrees, and its backends are judged besides") {
+TEST_CASE("trace: an honest one agrees, and its backends are compared besides") {
   const TestBackends backends;
   const test::TempDir temp;
   record(backends, temp / "t", 2);

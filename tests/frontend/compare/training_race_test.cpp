@@ -49,25 +49,25 @@ class FaultyBackend : public Backend {
 TEST_CASE("race: backends stay together for some steps, and twins one ulp off beside them") {
   const TestBackends backends;
   const train::Job job = test::small_job({"train.batch=16"});
-  ModelSubject subject(*backends.judge, job, {.unfused = true});
+  ModelSubject subject(*backends.reference, job, {.unfused = true});
   const Race race =
-      run_race(*backends.judge, backends.all, subject, {.steps = 12, .perturb = true});
-  CHECK(race.judge_losses.size() == 12);
-  CHECK(race.lanes.size() == backends.all.size() + kTwins);
+      run_race(*backends.reference, backends.all, subject, {.steps = 12, .perturb = true});
+  CHECK(race.reference_losses.size() == 12);
+  CHECK(race.curves.size() == backends.all.size() + kTwins);
   std::set<double> ends;
-  for (const RaceLane& lane : race.lanes) {
-    CAPTURE(lane.name);
-    CHECK(lane.losses.size() == 12);
-    CHECK(lane.distances.back() > 0);
-    CHECK(lane.distances.back() < 1e-4);
-    CHECK(lane.parted == -1);
-    CHECK(lane.growth > 0.5);
-    CHECK(lane.growth < 5);
-    CHECK(lane.is_twin == (lane.beside == race.lanes[0].name));
-    ends.insert(lane.distances.back());
+  for (const RaceCurve& curve : race.curves) {
+    CAPTURE(curve.name);
+    CHECK(curve.losses.size() == 12);
+    CHECK(curve.distances.back() > 0);
+    CHECK(curve.distances.back() < 1e-4);
+    CHECK(curve.parted == -1);
+    CHECK(curve.growth > 0.5);
+    CHECK(curve.growth < 5);
+    CHECK(curve.is_twin == (curve.beside == race.curves[0].name));
+    ends.insert(curve.distances.back());
   }
-  CHECK(ends.size() == race.lanes.size());  // each twin goes its own way
-  CHECK(race.lanes.back().name == race.lanes[0].name + " + 1 ulp, twin 8");
+  CHECK(ends.size() == race.curves.size());  // each twin goes its own way
+  CHECK(race.curves.back().name == race.curves[0].name + " + 1 ulp, twin 8");
   CHECK(race_picture(race, "title").starts_with("<"));
 }
 
@@ -81,9 +81,9 @@ TEST_CASE("race: rounding alone is no fault, whatever parts, and a fault is one"
       const train::Job job =
           test::small_job({"train.batch=16", fmt::format("model.norm={}", norm),
                            fmt::format("train.optimizer={}", optimizer), "train.lr=0.01"});
-      ModelSubject subject(*backends.judge, job, {.unfused = true});
+      ModelSubject subject(*backends.reference, job, {.unfused = true});
       const auto verdict_on = [&](Backend& backend) {
-        return run_race(*backends.judge, {&backend}, subject, {.steps = 20, .perturb = true})
+        return run_race(*backends.reference, {&backend}, subject, {.steps = 20, .perturb = true})
             .verdicts.at(0);
       };
       const StepVerdict honest = verdict_on(right);
@@ -103,7 +103,7 @@ TEST_CASE("race: rounding alone is no fault, whatever parts, and a fault is one"
 }
 
 TEST_CASE("race: the sign test's count is that of the binomial distribution") {
-  // Of 3 tosses all are heads with 1/8; of 4 at least 3 with 5/16, all with 1/16.
+  // All of 3 tosses are heads with probability 1/8; at least 3 of 4 with 5/16, all 4 with 1/16.
   CHECK(heads_that_tell(3, 0.125) == 3);
   CHECK(heads_that_tell(3, 0.12) == 4);
   CHECK(heads_that_tell(4, 0.32) == 3);
@@ -118,9 +118,9 @@ TEST_CASE("race: the sign test's count is that of the binomial distribution") {
 TEST_CASE("race: too few steps give no verdict") {
   const TestBackends backends;
   const train::Job job = test::small_job({"train.batch=16"});
-  ModelSubject subject(*backends.judge, job, {.unfused = true});
+  ModelSubject subject(*backends.reference, job, {.unfused = true});
   FaultyBackend wrong(*backends.all[0], "relu_backward", 1.1);
-  const Race race = run_race(*backends.judge, {&wrong}, subject, {.steps = 3, .perturb = true});
+  const Race race = run_race(*backends.reference, {&wrong}, subject, {.steps = 3, .perturb = true});
   CHECK_FALSE(race.verdicts.at(0).is_decided());
   CHECK_FALSE(race.verdicts.at(0).is_fault());
   CHECK(race.verdicts.at(0).text().find("3 steps are too few") != std::string::npos);
@@ -129,10 +129,10 @@ TEST_CASE("race: too few steps give no verdict") {
 TEST_CASE("race: losses that differ by more than a limit have parted") {
   const TestBackends backends;
   const train::Job job = test::small_job({"train.batch=16"});
-  ModelSubject subject(*backends.judge, job, {.unfused = true});
-  const Race race = run_race(*backends.judge, {backends.all[0]}, subject,
+  ModelSubject subject(*backends.reference, job, {.unfused = true});
+  const Race race = run_race(*backends.reference, {backends.all[0]}, subject,
                              {.steps = 5, .perturb = false, .parted = 0});
-  CHECK(race.lanes[0].parted >= 0);
+  CHECK(race.curves[0].parted >= 0);
 }
 
 TEST_CASE("race: growth is the factor of an exponential") {

@@ -10,12 +10,12 @@ namespace {
 
 const CsvTable kTable{.width = 2, .classes = {"red", "blue"}};
 
-std::vector<float> numbers(const Dataset& table) {
+std::vector<float> numbers(const TensorDataset& table) {
   const auto x = table.column("x").as<float>();
   return {x.begin(), x.end()};
 }
 
-std::vector<std::int32_t> labels(const Dataset& table) {
+std::vector<std::int32_t> labels(const TensorDataset& table) {
   const auto all = table.column("label").as<std::int32_t>();
   return {all.begin(), all.end()};
 }
@@ -36,7 +36,7 @@ std::vector<float> first_numbers(const task::Splits& splits, task::Split split) 
 
 TEST_CASE("csv table: rows are numbers and a class, with a heading or without") {
   for (const char* heading : {"", "width,height,colour\n"}) {
-    const Dataset table = kTable.read(heading + std::string("1,2.5,blue\n-3e2,0,red\n"), "t");
+    const TensorDataset table = kTable.read(heading + std::string("1,2.5,blue\n-3e2,0,red\n"), "t");
     CHECK(numbers(table) == std::vector<float>{1, 2.5f, -300, 0});
     CHECK(labels(table) == std::vector<std::int32_t>{1, 0});
   }
@@ -44,7 +44,7 @@ TEST_CASE("csv table: rows are numbers and a class, with a heading or without") 
 
 TEST_CASE("csv table: a user's lines need no class, and one that is there is ignored") {
   const std::vector<std::string> lines{"1,2", "3,4,red", "5,6,green"};
-  const Dataset table = kTable.read_lines(lines, 1);
+  const TensorDataset table = kTable.read_lines(lines, 1);
   CHECK(numbers(table) == std::vector<float>{1, 2, 3, 4, 5, 6});
   CHECK(labels(table) == std::vector<std::int32_t>{0, 0, 0});
   CHECK(kTable.read_lines({}, 1).rows() == 0);

@@ -20,7 +20,7 @@ std::string_view bytes_of(const Tensor& tensor) {
 }
 
 TEST_CASE("digits: the first hundred never change between versions") {
-  const Dataset digits = make_digits(100, 1, "train");
+  const TensorDataset digits = make_digits(100, 1, "train");
   CHECK(digits.column("image").type() == TensorType{DType::kU8, {100, 28, 28}});
   CHECK(digits.column("label").type() == TensorType{DType::kI32, {100}});
   CHECK(fnv(bytes_of(digits.column("image"))) == 5589294590167949031u);
@@ -28,7 +28,7 @@ TEST_CASE("digits: the first hundred never change between versions") {
 }
 
 TEST_CASE("digits: a row depends on seed, part and number alone") {
-  const Dataset few = make_digits(25, 7, "train"), many = make_digits(60, 7, "train");
+  const TensorDataset few = make_digits(25, 7, "train"), many = make_digits(60, 7, "train");
   for (const char* name : {"image", "label"}) {
     CHECK(bytes_of(few.column(name)) == bytes_of(many.take(25).column(name)));
   }
@@ -41,7 +41,7 @@ TEST_CASE("digits: a row depends on seed, part and number alone") {
 }
 
 TEST_CASE("digits: every ten rows hold each label once, in varying order") {
-  const Dataset digits = make_digits(200, 3, "test");
+  const TensorDataset digits = make_digits(200, 3, "test");
   const auto labels = digits.column("label").as<std::int32_t>();
   std::vector<std::vector<std::int32_t>> orders;
   for (std::size_t row = 0; row < labels.size(); row += 10) {
@@ -55,7 +55,7 @@ TEST_CASE("digits: every ten rows hold each label once, in varying order") {
 }
 
 TEST_CASE("digits: bright ink in the middle, hardly any on the margin") {
-  const Dataset digits = make_digits(1000, 1, "train");
+  const TensorDataset digits = make_digits(1000, 1, "train");
   const auto pixels = digits.column("image").as<std::uint8_t>();
   double sum = 0, margin = 0;
   for (std::size_t i = 0; i < pixels.size(); ++i) {

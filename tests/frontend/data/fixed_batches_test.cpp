@@ -36,7 +36,7 @@ TEST_CASE(
       FixedBatches batches = shuffled(n, batch);
       Rows rows = epoch_of(batches, 5);
       CHECK(std::ssize(rows) == n - n % batch);
-      CHECK(batches.left_out() == n % batch);
+      CHECK(batches.skipped() == n % batch);
       std::ranges::sort(rows);
       CHECK(std::ranges::adjacent_find(rows) == rows.end());
       CHECK((rows.front() >= 0 && rows.back() < n));
@@ -53,7 +53,7 @@ TEST_CASE(
   CHECK(kept.at(0, 2).sizes == task::Sizes{2});
   CHECK(kept.at(0, 2).rows.size() == 2);
   CHECK(kept.shapes() == std::vector<task::Sizes>{{4}, {2}});
-  CHECK(kept.left_out() == 0);
+  CHECK(kept.skipped() == 0);
   FixedBatches dropped = shuffled(10, 4);
   CHECK(dropped.steps(0) == 2);
   CHECK(dropped.at(0, 1).rows.size() == 4);

@@ -25,7 +25,7 @@ std::vector<T> lane_values(const task::Batch& batch, std::size_t place) {
   return {span.begin(), span.end()};
 }
 
-PlannedStream lanes_of(std::int64_t tokens, const LaneOptions& options) {
+DataLoader lanes_of(std::int64_t tokens, const LaneOptions& options) {
   const task::StreamOptions stream{
       .batch = options.lanes,
       .shuffle = options.equal ? std::optional<std::uint64_t>(1) : std::nullopt};
@@ -33,7 +33,7 @@ PlannedStream lanes_of(std::int64_t tokens, const LaneOptions& options) {
 }
 
 // The targets of an epoch in the order of lanes and steps; checks each batch on the way.
-Ints targets_of(PlannedStream& stream, std::int64_t lanes) {
+Ints targets_of(DataLoader& stream, std::int64_t lanes) {
   std::vector<Ints> by_lane(std::size_t(lanes), Ints{});
   for (std::int64_t step = 0; step < stream.steps(0); ++step) {
     const double items = stream.items(0, step);
@@ -58,9 +58,9 @@ Ints targets_of(PlannedStream& stream, std::int64_t lanes) {
   return all;
 }
 
-std::int64_t left_out(const PlannedStream& stream) {
+std::int64_t skipped(const DataLoader& stream) {
   std::int64_t sum = 0;
-  for (const task::LeftOut& left : stream.left_out()) {
+  for (const task::Skipped& left : stream.skipped()) {
     CHECK(left.unit == "tokens");
     sum += left.rows;
   }
@@ -68,7 +68,7 @@ std::int64_t left_out(const PlannedStream& stream) {
 }
 
 TEST_CASE("lanes: a small text, batch by batch") {
-  PlannedStream stream = lanes_of(12, {.lanes = 2, .length = 2});
+  DataLoader stream = lanes_of(12, {.lanes = 2, .length = 2});
   CHECK(stream.rows() == 6);
   REQUIRE(stream.steps(0) == 3);
   CHECK(lane_values<std::int32_t>(stream.at(0, 0), 0) == Ints{0, 1, 6, 7});
@@ -79,7 +79,7 @@ TEST_CASE("lanes: a small text, batch by batch") {
   CHECK(lane_values<std::int32_t>(stream.at(0, 2), 0) == Ints{4, 5, 10, 0});
   CHECK(lane_values<std::int32_t>(stream.at(0, 2), 1) == Ints{5, 6, 11, -1});
   CHECK(stream.at(0, 2).items == 3);
-  CHECK(stream.left_out().empty());
+  CHECK(stream.skipped().empty());
 }
 
 TEST_CASE("lanes: tokens scored are all but the first and what is named, for any sizes") {
@@ -90,19 +90,19 @@ TEST_CASE("lanes: tokens scored are all but the first and what is named, for any
         CAPTURE(tokens);
         CAPTURE(lanes);
         CAPTURE(length);
-        PlannedStream all = lanes_of(tokens, {.lanes = lanes, .length = length});
+        DataLoader all = lanes_of(tokens, {.lanes = lanes, .length = length});
         Ints expected(std::size_t(tokens - 1));
         std::iota(expected.begin(), expected.end(), 1);
         CHECK(targets_of(all, lanes) == expected);
-        CHECK(all.left_out().empty());
+        CHECK(all.skipped().empty());
         for (const ShortSegment last : {ShortSegment::kUse, ShortSegment::kDrop}) {
           if (last == ShortSegment::kDrop && (tokens - 1) / lanes < length) continue;
-          PlannedStream equal =
+          DataLoader equal =
               lanes_of(tokens, {.lanes = lanes, .length = length, .last = last, .equal = true});
           const Ints targets = targets_of(equal, lanes);
           CHECK(std::ranges::is_sorted(targets));
           CHECK(std::set(targets.begin(), targets.end()).size() == targets.size());
-          CHECK(std::ssize(targets) == tokens - 1 - left_out(equal));
+          CHECK(std::ssize(targets) == tokens - 1 - skipped(equal));
           CHECK(targets.front() == 1);
         }
       }
@@ -112,28 +112,28 @@ TEST_CASE("lanes: tokens scored are all but the first and what is named, for any
 
 TEST_CASE("lanes: the last segment is used in its own shape or dropped, and then named") {
   // 22 predictions in 3 lanes of 7, and one that is left out.
-  PlannedStream used = lanes_of(23, {.lanes = 3, .length = 3, .equal = true});
+  DataLoader used = lanes_of(23, {.lanes = 3, .length = 3, .equal = true});
   CHECK(used.steps(0) == 3);
   CHECK(used.shapes() == std::vector<task::Sizes>{{3, 3}, {3, 1}});
   CHECK(used.at(0, 2).sizes == task::Sizes{3, 1});
-  REQUIRE(used.left_out().size() == 1);
-  CHECK(used.left_out()[0].rows == 1);
-  CHECK(used.left_out()[0].why == "do not fill the lanes of the batch");
-  PlannedStream dropped =
+  REQUIRE(used.skipped().size() == 1);
+  CHECK(used.skipped()[0].rows == 1);
+  CHECK(used.skipped()[0].why == "too few to fill the lanes of the batch");
+  DataLoader dropped =
       lanes_of(23, {.lanes = 3, .length = 3, .last = ShortSegment::kDrop, .equal = true});
   CHECK(dropped.steps(0) == 2);
   CHECK(dropped.shapes() == std::vector<task::Sizes>{{3, 3}});
-  REQUIRE(dropped.left_out().size() == 2);
-  CHECK(dropped.left_out()[1].rows == 3);
-  CHECK(dropped.left_out()[1].why == "are of the short segments at the lanes' ends");
+  REQUIRE(dropped.skipped().size() == 2);
+  CHECK(dropped.skipped()[1].rows == 3);
+  CHECK(dropped.skipped()[1].why == "short segments at the ends of the lanes");
 }
 
 TEST_CASE("lanes: a batch depends on its epoch and step alone, and epochs are alike") {
   const auto make = [] { return lanes_of(60, {.lanes = 4, .length = 4, .equal = true}); };
-  PlannedStream straight = make();
+  DataLoader straight = make();
   for (const std::uint32_t epoch : {0u, 3u}) {
     for (std::int64_t step = straight.steps(epoch); step-- > 0;) {
-      PlannedStream resumed = make();
+      DataLoader resumed = make();
       const task::Batch &a = straight.at(epoch, step), &b = resumed.at(0, step);
       for (std::size_t place : {LaneValue::kInput, LaneValue::kTarget}) {
         CHECK(lane_values<std::int32_t>(a, place) == lane_values<std::int32_t>(b, place));
@@ -156,7 +156,7 @@ TEST_CASE("lanes: training and evaluation of a split have lanes of their own") {
   for (const std::int64_t batch : {1, 7, 256}) {
     const auto rows = splits.stream(task::Split::kTrain, {.batch = batch});
     CHECK(rows->shapes() == std::vector<task::Sizes>{{3, 4}, {3, 2}});
-    CHECK(rows->left_out().empty());
+    CHECK(rows->skipped().empty());
   }
   CHECK(made == 1);
   const LaneSplits tiny({.evaluation_lanes = 10}, [](task::Split) {
@@ -212,7 +212,7 @@ TEST_CASE("lanes: refusals") {
   CHECK(refused("expected a text of at least 11 tokens for 2 lanes, got 10", 10,
                 {.lanes = 2, .length = 5, .last = ShortSegment::kDrop, .equal = true}));
   CHECK(refused("at least 2 tokens for 1 lanes, got 1", 1, {}));
-  PlannedStream stream = lanes_of(12, {.lanes = 2, .length = 2});
+  DataLoader stream = lanes_of(12, {.lanes = 2, .length = 2});
   CHECK(refuses(ErrorKind::kUsage, "step: expected 0 to 2, got 3", [&] { stream.at(0, 3); }));
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("picture folder: classes are folders, in the order of their names") {
   write_class(temp / ".hidden", 1, 1);
   const PictureFolder all = read_picture_folder(temp.path(), {.seed = 1});
   CHECK(all.classes == std::vector<std::string>{"cat", "dog"});
-  CHECK(all.left_out.note() == "; left out: .txt: 1, folders: 1, hidden: 1, without an ending: 1");
+  CHECK(all.skipped.note() == "; left out: .txt: 1, folders: 1, hidden: 1, without an ending: 1");
   CHECK(all.valid.rows() == 2);
   const Pictures test = all.test();
   CHECK(test.rows() == 2);
@@ -128,7 +128,7 @@ TEST_CASE("picture folder: refusals") {
           "got none (found a.png: a class has a folder, and files of CIFAR-10");
   const test::TempDir one;
   write_class(one / "a", 1, 12);
-  refused(one, ErrorKind::kBadInput, "expected two classes or more, got a alone");
+  refused(one, ErrorKind::kBadInput, "expected two classes or more, got only a");
   const test::TempDir few;
   write_class(few / "a", 1, 4);
   write_class(few / "b", 1, 5);

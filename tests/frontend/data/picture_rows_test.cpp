@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "frontend/data/planned_stream.h"
+#include "frontend/data/data_loader.h"
 #include "frontend/data/textures.h"
 #include "tests/support/checks.h"
 
@@ -29,7 +29,7 @@ std::vector<float> values_of(const task::Batch& batch, std::int64_t place) {
 // A row's values in training, wherever in the epoch it comes.
 std::vector<float> trained(std::uint64_t seed, std::uint32_t epoch, std::int64_t row,
                            std::int64_t batch = 4) {
-  PlannedStream stream(texture_rows(true), {.batch = batch, .shuffle = seed});
+  DataLoader stream(texture_rows(true), {.batch = batch, .shuffle = seed});
   for (std::int64_t step = 0; step < stream.steps(epoch); ++step) {
     const task::Batch& made = stream.at(epoch, step);
     for (std::int64_t place = 0; place < batch; ++place) {
@@ -45,7 +45,7 @@ TEST_CASE("pictures: colours are normalized each by its own mean and deviation")
   pictures.picture(1)[1024 + 33] = 51;
   pictures.label.as<std::int32_t>()[1] = 7;
   const auto rows = std::make_shared<PictureRows>(SplitNotes{"two"}, std::move(pictures), true);
-  PlannedStream stream(rows, {.batch = 2, .shuffle = {}});
+  DataLoader stream(rows, {.batch = 2, .shuffle = {}});
   const task::Batch& batch = stream.at(0, 0);
   const std::vector<float> values = values_of(batch, 1);
   CHECK(values[0] == doctest::Approx((1 - 0.485) / 0.229));
@@ -61,7 +61,7 @@ TEST_CASE("pictures: training moves and flips each row as crop_and_flip says") {
   const std::vector<float> seen = trained(3, 2, 9);
   const CropAndFlip how = crop_and_flip(3, 2, 9);
   const auto plain = texture_rows(false);
-  PlannedStream stream(plain, {.batch = 24, .shuffle = {}});
+  DataLoader stream(plain, {.batch = 24, .shuffle = {}});
   const std::vector<float> whole = values_of(stream.at(0, 0), 9);
   const double black[] = {-0.485 / 0.229, -0.456 / 0.224, -0.406 / 0.225};
   for (std::int64_t colour = 0; colour < 3; ++colour) {
@@ -115,8 +115,8 @@ TEST_CASE("pictures: every move of -4 to 4 and both sides come equally often") {
 
 TEST_CASE("pictures: an evaluation, and training without augmentation, see rows as they are") {
   const auto plain = texture_rows(false), augmented = texture_rows(true);
-  PlannedStream evaluation(augmented, {.batch = 24, .shuffle = {}});
-  PlannedStream training(plain, {.batch = 24, .shuffle = 3});
+  DataLoader evaluation(augmented, {.batch = 24, .shuffle = {}});
+  DataLoader training(plain, {.batch = 24, .shuffle = 3});
   const task::Batch& shuffled = training.at(0, 0);
   for (std::int64_t place = 0; place < 24; ++place) {
     const std::int64_t row = shuffled.rows[std::size_t(place)];

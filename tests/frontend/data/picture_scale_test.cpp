@@ -26,7 +26,7 @@ TEST_CASE("picture scale: a smaller picture has means, a larger one repeats") {
   CHECK(grey_of(four, 2) == Pixels{6, 100, 1, 65});
   CHECK(grey_of(grey_picture(2, 2, {1, 2, 3, 4}), 4) ==
         Pixels{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4});
-  // Of three pixels either new one takes one and a half.
+  // Each new pixel takes one and a half of the three old ones.
   CHECK(grey_of(grey_picture(3, 3, {0, 30, 60, 0, 30, 60, 0, 30, 60}), 2) ==
         Pixels{10, 50, 10, 50});
 }

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using Key = std::pair<std::uint32_t, std::int64_t>;
 
-// What happened in a stream, which outlives it.
+// A record of the events in a stream, which outlives it.
 struct Journal {
   std::atomic<int> inside = 0, overlaps = 0, made = 0;
   std::mutex mutex;
@@ -37,7 +37,7 @@ class Numbers final : public task::Stream {
   const std::string& source() const override { return source_; }
   std::int64_t rows() const override { return 7; }
   std::vector<task::Sizes> shapes() const override { return {{1}}; }
-  std::vector<task::LeftOut> left_out() const override { return {{2, "why"}}; }
+  std::vector<task::Skipped> skipped() const override { return {{2, "why"}}; }
   std::int64_t steps(std::uint32_t epoch) override {
     const Inside inside(*journal_);
     if (broken.contains({epoch, -1})) throw std::runtime_error("no steps");
@@ -110,7 +110,7 @@ TEST_CASE("read ahead: the batches in their order, over the ends of epochs") {
   CHECK(stream.source() == "numbers");
   CHECK(stream.rows() == 7);
   CHECK(stream.shapes().size() == 1);
-  CHECK(stream.left_out().at(0).rows == 2);
+  CHECK(stream.skipped().at(0).rows == 2);
 }
 
 TEST_CASE("read ahead: every batch but the first is made by the other thread, once") {

@@ -28,7 +28,7 @@ TEST_CASE("row batches: an epoch of training has whole batches of like lengths, 
   RowBatches batches(100, {.order = length_of}, {.batch = 8, .shuffle = 3});
   CHECK(batches.steps() == 12);
   CHECK(batches.capacity() == 8);
-  CHECK(batches.left_out() == 4);
+  CHECK(batches.skipped() == 4);
   std::set<Rows> orders;
   std::set<std::int64_t> ever_out;
   for (std::uint32_t epoch = 0; epoch < 6; ++epoch) {
@@ -69,7 +69,7 @@ TEST_CASE("row batches: orders are pure functions of seed and epoch, each in its
 TEST_CASE("row batches: in evaluation all rows come, group by group, shorter ones first") {
   RowBatches batches(23, {.order = length_of}, {.batch = 4, .group = 10});
   CHECK(batches.capacity() == 4);
-  CHECK(batches.left_out() == 0);
+  CHECK(batches.skipped() == 0);
   CHECK(batches.steps() == 3 + 3 + 1);
   const Rows rows = rows_of(batches, 5);
   REQUIRE(rows.size() == 23);

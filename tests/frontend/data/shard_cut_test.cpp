@@ -1,4 +1,4 @@
-// Shards of batches: contiguous rows, every row once, whoever reads which shards.
+// Shards of batches: contiguous rows, every row once, no matter which rank reads which shards.
 #include "frontend/data/shard_cut.h"
 
 #include <doctest/doctest.h>
@@ -16,9 +16,9 @@ struct Given {
   std::vector<std::int64_t> first_rows, places;
 };
 
-Given given_by(const train::Job& job, const task::Portion& portion, std::uint32_t epoch) {
+Given given_by(const train::Job& job, const task::ShardRange& shard_range, std::uint32_t epoch) {
   const auto stream = job.splits().stream(
-      task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .portion = portion});
+      task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .shard_range = shard_range});
   Given given;
   for (std::int64_t step = 0; step < stream->steps(epoch); ++step) {
     const task::Batch& batch = stream->at(epoch, step);
@@ -74,11 +74,11 @@ TEST_CASE("shards: what ranks read together is what one reads, each row once") {
 }
 
 TEST_CASE("shards: an update's micro-batches of one shard come before the next shard") {
-  const task::Portion portion{.shards = 4, .first = 1, .end = 3, .accumulate = 3};
+  const task::ShardRange shard_range{.shards = 4, .first = 1, .end = 3, .accumulate = 3};
   // Seven batches are updates of three, three and one.
   std::vector<std::pair<std::int64_t, std::int64_t>> places;
   for (std::int64_t step = 0; step < 14; ++step) {
-    const ShardPlace place = shard_place(portion, 7, step);
+    const ShardPlace place = shard_place(shard_range, 7, step);
     places.emplace_back(place.batch, place.shard);
   }
   CHECK(places == std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1},
@@ -95,14 +95,15 @@ TEST_CASE("shards: an update's micro-batches of one shard come before the next s
                                                                      {5, 2},  //
                                                                      {6, 1},
                                                                      {6, 2}});
-  CHECK_THROWS_AS(shard_place(portion, 7, 14), Error);
+  CHECK_THROWS_AS(shard_place(shard_range, 7, 14), Error);
 }
 
 TEST_CASE("shards: by batch, the shards of a micro-batch come before those of the next") {
-  const task::Portion portion{.shards = 4, .first = 1, .end = 3, .accumulate = 3, .by_batch = true};
+  const task::ShardRange shard_range{
+      .shards = 4, .first = 1, .end = 3, .accumulate = 3, .by_batch = true};
   std::vector<std::pair<std::int64_t, std::int64_t>> places;
   for (std::int64_t step = 0; step < 10; ++step) {
-    const ShardPlace place = shard_place(portion, 5, step);
+    const ShardPlace place = shard_place(shard_range, 5, step);
     places.emplace_back(place.batch, place.shard);
     CHECK(place.first_batch == (step < 6 ? 0 : 3));
   }

@@ -10,8 +10,8 @@
 namespace keel::data {
 namespace {
 
-Dataset three_rows() {
-  Dataset dataset("three rows");
+TensorDataset three_rows() {
+  TensorDataset dataset("three rows");
   dataset.add("pixels",
               Tensor::of<std::uint8_t>({3, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 255}));
   dataset.add("number", Tensor::of<float>({3}, {0.5f, 1.5f, 2.5f}));
@@ -23,21 +23,21 @@ const std::vector<TableColumn> kColumns{{"pixels", DType::kF32, {4}, {.scale = 0
                                         {"number", DType::kF32, {}}};
 
 // Rows 0 to count - 1, each its own number.
-Dataset numbered(std::int64_t count) {
-  Dataset dataset("numbered");
+TensorDataset numbered(std::int64_t count) {
+  TensorDataset dataset("numbered");
   Tensor number(DType::kI32, {count});
   std::iota(number.as<std::int32_t>().begin(), number.as<std::int32_t>().end(), 0);
   dataset.add("number", std::move(number));
   return dataset;
 }
 
-PlannedStream table_stream(Dataset dataset, std::vector<TableColumn> columns,
-                           const task::StreamOptions& options) {
+DataLoader table_stream(TensorDataset dataset, std::vector<TableColumn> columns,
+                        const task::StreamOptions& options) {
   return {std::make_shared<TableRows>(std::move(dataset), std::move(columns)), options};
 }
 
 TEST_CASE("table rows: gathers, scales and reshapes the rows that are asked for") {
-  PlannedStream stream = table_stream(three_rows(), kColumns, {.batch = 2, .shuffle = {}});
+  DataLoader stream = table_stream(three_rows(), kColumns, {.batch = 2, .shuffle = {}});
   const std::int64_t two[] = {2, 0};
   const task::Batch& batch = stream.pick(two);
   CHECK(batch.sizes == task::Sizes{2});
@@ -49,11 +49,11 @@ TEST_CASE("table rows: gathers, scales and reshapes the rows that are asked for"
 }
 
 TEST_CASE("table rows: in order every row comes once, and the last batch may be small") {
-  PlannedStream stream =
+  DataLoader stream =
       table_stream(numbered(7), {{"number", DType::kI32}}, {.batch = 3, .shuffle = {}});
   CHECK(stream.steps(0) == 3);
   CHECK(stream.shapes() == std::vector<task::Sizes>{{3}, {1}});
-  CHECK(stream.left_out().empty());
+  CHECK(stream.skipped().empty());
   std::int64_t next = 0;
   for (std::int64_t step = 0; step < 3; ++step) {
     const task::Batch& batch = stream.at(5, step);
@@ -68,12 +68,12 @@ TEST_CASE("table rows: in order every row comes once, and the last batch may be 
 
 TEST_CASE("table rows: a shuffled epoch is a pure function of its number and names its rest") {
   const task::StreamOptions options{.batch = 3, .shuffle = 4};
-  PlannedStream stream = table_stream(numbered(7), {{"number", DType::kI32}}, options),
-                again = table_stream(numbered(7), {{"number", DType::kI32}}, options);
+  DataLoader stream = table_stream(numbered(7), {{"number", DType::kI32}}, options),
+             again = table_stream(numbered(7), {{"number", DType::kI32}}, options);
   CHECK(stream.steps(0) == 2);
   CHECK(stream.shapes() == std::vector<task::Sizes>{{3}});
-  REQUIRE(stream.left_out().size() == 1);
-  CHECK(stream.left_out()[0].rows == 1);
+  REQUIRE(stream.skipped().size() == 1);
+  CHECK(stream.skipped()[0].rows == 1);
   const std::vector<std::int64_t> late = stream.at(9, 1).rows;
   stream.at(2, 0);
   CHECK(stream.at(9, 1).rows == late);

@@ -25,13 +25,12 @@ TextRows rows_of(std::initializer_list<std::pair<Ints, std::int32_t>> sentences)
   return rows;
 }
 
-PlannedStream text_stream(TextRows rows, const task::StreamOptions& options) {
+DataLoader text_stream(TextRows rows, const task::StreamOptions& options) {
   return {std::make_shared<TextRows>(std::move(rows)), options};
 }
 
 TEST_CASE("text rows: tokens, mask and labels, and rows of padding after them") {
-  PlannedStream stream =
-      text_stream(rows_of({{{5, 6, 7}, 1}, {{8}, 0}, {{9, 2}, 4}}), {.batch = 16});
+  DataLoader stream = text_stream(rows_of({{{5, 6, 7}, 1}, {{8}, 0}, {{9, 2}, 4}}), {.batch = 16});
   REQUIRE(stream.steps(0) == 1);
   const task::Batch& batch = stream.at(0, 0);
   CHECK(batch.sizes == task::Sizes{4, 4});
@@ -50,7 +49,7 @@ TEST_CASE("text rows: tokens, mask and labels, and rows of padding after them") 
 TEST_CASE("text rows: nothing of an earlier batch is left in the next") {
   TextRows rows({"s"});
   for (std::int32_t row = 0; row < 9; ++row) rows.add(Ints(row < 8 ? 4 : 3, row + 2), row);
-  PlannedStream stream = text_stream(std::move(rows), {.batch = 16});
+  DataLoader stream = text_stream(std::move(rows), {.batch = 16});
   REQUIRE(stream.steps(0) == 3);
   stream.at(0, 0);
   const task::Batch& last = stream.at(0, 2);
@@ -73,7 +72,7 @@ TEST_CASE("text rows: totals of an epoch are those of the rows, for any size of 
         rows.add(Ints(row * 7 % 40 + 1, row + 2), row % 5);
       task::StreamOptions options{.batch = max_tokens};
       if (!sorted) options.shuffle = 0;
-      PlannedStream stream = text_stream(std::move(rows), options);
+      DataLoader stream = text_stream(std::move(rows), options);
       double items = 0;
       std::int64_t tokens = 0, words = 0, labels = 0;
       std::vector<int> seen(875);
@@ -103,7 +102,7 @@ TEST_CASE("text rows: totals of an epoch are those of the rows, for any size of 
 }
 
 TEST_CASE("text rows: empty, one-word and very long sentences") {
-  PlannedStream stream =
+  DataLoader stream =
       text_stream(rows_of({{{}, 1}, {{3}, 0}, {Ints(5000, 4), 1}}), {.batch = 4096});
   REQUIRE(stream.steps(0) == 2);
   const task::Batch& shorts = stream.at(0, 0);
@@ -120,13 +119,13 @@ TEST_CASE("text rows: empty, one-word and very long sentences") {
 TEST_CASE("text rows: what it says of itself") {
   TextRows rows({"RT train, here", {{1, "the split"}}});
   for (int row = 0; row < 40; ++row) rows.add(Ints(std::size_t(row + 1), 2), 0);
-  CHECK(text_stream(rows, {.batch = 64}).left_out().size() == 1);  // an evaluation
-  PlannedStream stream = text_stream(std::move(rows), {.batch = 64, .shuffle = 0});
+  CHECK(text_stream(rows, {.batch = 64}).skipped().size() == 1);  // an evaluation
+  DataLoader stream = text_stream(std::move(rows), {.batch = 64, .shuffle = 0});
   CHECK(stream.source() == "RT train, here");
   CHECK(stream.rows() == 40);
-  REQUIRE(stream.left_out().size() == 1);
-  CHECK(stream.left_out()[0].rows == 1);
-  CHECK(stream.left_out()[0].why == "the split");
+  REQUIRE(stream.skipped().size() == 1);
+  CHECK(stream.skipped()[0].rows == 1);
+  CHECK(stream.skipped()[0].why == "the split");
   const std::vector<task::Sizes> shapes = stream.shapes();
   CHECK(shapes.front() == task::Sizes{2, 32});  // 64 positions, and the longest of those
   for (std::uint32_t epoch = 0; epoch < 30; ++epoch) {
@@ -146,7 +145,7 @@ TEST_CASE("text rows: refusals") {
   CHECK(rows.size() == 0);
   CHECK(refuses(ErrorKind::kUsage, "rows: expected 1 to", [&] { text_stream(rows, {}); }));
   rows.add(Ints{2}, 1);
-  PlannedStream stream = text_stream(rows, {});
+  DataLoader stream = text_stream(rows, {});
   CHECK(refuses(ErrorKind::kUsage, "step: expected 0 to 0, got 1", [&] { stream.at(0, 1); }));
   CHECK(refuses(ErrorKind::kUsage, "step: expected 0 to 0, got 1", [&] { stream.items(0, 1); }));
 }

@@ -1,4 +1,4 @@
-// The made-up textures.
+// The synthetic textures.
 #include "frontend/data/textures.h"
 
 #include <doctest/doctest.h>

@@ -140,7 +140,7 @@ TEST_CASE("token batches: orders differ between seeds and epochs, and (1, 2) fro
   CHECK(orders.size() == 9);
 }
 
-// What is drawn is not only which rows meet but also when a batch of short rows comes.
+// The draw decides not only which rows meet but also when a batch of short rows comes.
 TEST_CASE("token batches: the order of the batches is shuffled, in training alone") {
   const std::vector<std::int64_t> lengths = sentence_lengths(875);
   const auto batch_lengths = [&](bool sorted, std::uint32_t epoch) {

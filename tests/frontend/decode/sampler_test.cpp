@@ -46,7 +46,7 @@ TEST_CASE("sampler: top_k and top_p keep the likeliest") {
   CHECK(counts_of(kThree, {.top_k = 9}) == std::vector{200, 500, 300});
   CHECK(counts_of(kThree, {.top_p = 0.4}) == std::vector{0, 1000, 0});
   CHECK(counts_of(kThree, {.top_p = 0.6}, 800) == std::vector{0, 500, 300});
-  // Of the two that top_k keeps, the first has 5 / 8.
+  // The first of the two that top_k keeps has 5 / 8.
   CHECK(counts_of(kThree, {.top_k = 2, .top_p = 0.6}) == std::vector{0, 1000, 0});
 }
 

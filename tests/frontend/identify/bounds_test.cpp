@@ -55,19 +55,19 @@ TEST_CASE("identify bounds: of y, dx and dgain, by hand") {
   Given given = four_numbers({1, 4});
   given.gain = numbers({4}, {2, 2, 2, 2});
   const Form rows{"layernorm", {{"eps", "0"}, {"gain", "true"}, {"bias", "false"}}};
-  check_units(Trial(*judge, given, rows).judged_y().bound, std::vector<double>(4, 51));
+  check_units(Trial(*judge, given, rows).bounded_y().bound, std::vector<double>(4, 51));
   const Form rms{"rmsnorm", {{"eps", "0"}, {"gain", "true"}}};
-  check_units(Trial(*judge, given, rms).judged_y().bound, std::vector<double>(4, 39));
+  check_units(Trial(*judge, given, rms).bounded_y().bound, std::vector<double>(4, 39));
   Given column = four_numbers({4, 1});
   column.gain = numbers({1}, {2});
   const Form batch{"batchnorm", {{"eps", "0"}, {"gain", "true"}, {"bias", "false"}}};
-  check_units(Trial(*judge, column, batch).judged_y().bound, std::vector<double>(4, 51));
+  check_units(Trial(*judge, column, batch).bounded_y().bound, std::vector<double>(4, 51));
 
   // g = (1, 0, 0, 0), with means over n - 1, since a variance may be unbiased: 6 of a sum of one
   // term among four. Mean and 1 / s are the other program's own, which xhat takes 19.5 from.
   given.gain = numbers({4}, {1, 1, 1, 1});
   Trial trial(*judge, given, rows);
-  const JudgedGradient gradient = trial.gradient(numbers({1, 4}, {1, 0, 0, 0}));
+  const ComparedGradient gradient = trial.gradient(numbers({1, 4}, {1, 0, 0, 0}));
   const double rounded = (6 + 6) / 3.0 + (6 + 6) / 3.0 + (6 + 4) / 3.0 + 6 / 3.0;
   const double moved = 13.5 * (1 / 3.0 + 3 / 3.0) + 2 * 19.5 / 3;
   const double other = rounded + moved;
@@ -100,7 +100,7 @@ TEST_CASE("identify bounds: within a bound a norm is known, beyond it it is refu
     given.x = test::random_normal(known.x, 1);
     given.y = given.x.clone();
     if (known.gain > 0) given.gain = test::random_normal({known.gain}, 2);
-    const Judged y = Trial(*judge, given, known.form).judged_y();
+    const Judged y = Trial(*judge, given, known.form).bounded_y();
     std::int64_t widest = 0;
     for (std::int64_t e = 0; e < y.bound.elements(); ++e) {
       if (y.bound.at(e) > y.bound.at(widest)) widest = e;
@@ -120,7 +120,7 @@ TEST_CASE("identify bounds: within a bound a norm is known, beyond it it is refu
   }
 }
 
-// What is judged of a known y: a gradient of the gain, and what became of running statistics.
+// The judged results of a known y: a gradient of the gain, and the new running statistics.
 TEST_CASE("identify bounds: of dgain and of running statistics, too") {
   const auto judge = make_backend("reference");
   const Form form{"batchnorm", {{"eps", "1e-05"}}};
@@ -129,7 +129,7 @@ TEST_CASE("identify bounds: of dgain and of running statistics, too") {
   given.y = given.x.clone();
   given.gain = test::random_normal({12}, 2);
   given.before["running_mean"] = test::random_normal({12}, 3);
-  given.y = Trial(*judge, given, form).judged_y().value.clone();
+  given.y = Trial(*judge, given, form).bounded_y().value.clone();
   given.dy = test::random_normal({9, 12}, 4);
   const Judged dgain = *Trial(*judge, given, form).gradient(*given.dy).dgain;
   const Judged mean = std::move(Trial(*judge, given, form).states().at("running_mean"));

@@ -195,7 +195,7 @@ TEST_CASE("atomic_file: a process killed in any system call leaves the old file 
     REQUIRE(::waitpid(child, &status, 0) == child);
     REQUIRE(WEXITSTATUS(status) == 9);
     CHECK(read_bytes(dir / "a") == (at > 5 ? kNew : kOld));
-    // What the dead process left is cleaned up by the next attempt.
+    // The next attempt cleans up the leftovers of the dead process.
     CHECK(files_in(dir.path()) == (at >= 1 && at <= 5 ? 2u : 1u));
     write_file_atomically(dir / "a", kNew);
     CHECK(files_in(dir.path()) == 1);

@@ -1,4 +1,4 @@
-// What a folder holds in place of what was looked for.
+// Files that a folder holds in place of the one that was looked for.
 #include "frontend/io/near_miss.h"
 
 #include "tests/support/input_checks.h"

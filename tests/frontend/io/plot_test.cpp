@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kNaN = NAN;
 
-// What stands between `before` and the next quote, wherever `before` occurs.
+// The texts between `before` and the next quote, wherever `before` occurs.
 std::vector<std::string> values_after(const std::string& text, std::string_view before) {
   std::vector<std::string> found;
   for (std::size_t at = text.find(before); at != text.npos; at = text.find(before, at + 1)) {

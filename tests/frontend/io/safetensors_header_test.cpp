@@ -12,7 +12,7 @@ using namespace keel::io;
 
 namespace {
 
-// What is said to this header with two bytes of data after it, without the file's name; empty when
+// The refusal of this header with two bytes of data after it, without the file's name; empty when
 // it is accepted.
 std::string header_refusal(const std::string& header) {
   try {

@@ -55,7 +55,7 @@ std::string file_of(std::string_view header, std::string_view data = "") {
   return std::string(reinterpret_cast<const char*>(&length), 8).append(header).append(data);
 }
 
-// What the reader says to a file of these bytes, without the file's name; empty when it takes them.
+// The reader's refusal of a file of these bytes, without the file's name; empty when it takes them.
 std::string refusal(const std::string& bytes, const SafetensorsOptions& options = {}) {
   static const TempDir dir;
   const std::filesystem::path path = dir / "f";
@@ -161,7 +161,7 @@ TEST_CASE("safetensors: every changed byte is detected" * doctest::test_suite("s
   CHECK(refused(bytes.find("  "), '\t'));
 }
 
-TEST_CASE("safetensors: whoever removes a checksum needs to remove them all") {
+TEST_CASE("safetensors: a program that removes a checksum needs to remove them all") {
   const std::string bytes = bytes_of_example();
   for (std::string_view key : {"keel.header_crc32", "keel.crc32:w"}) {
     std::string damaged = bytes;

@@ -29,7 +29,7 @@ TEST_CASE("tar: files come as they were put in, an empty one and one of whole bl
   CHECK(tar.files[1].content.empty());
   CHECK(tar.files[2].content == block);
   CHECK(tar.files[3].content == std::string_view("x\0y", 3));
-  CHECK(tar.left_out.note() == "");
+  CHECK(tar.skipped.note() == "");
   CHECK(read_tar(test::tar({}), "here").files.empty());
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("tar: long names of GNU and of PAX, and names beyond ASCII") {
     CHECK(names_of(tar) == Names{kLongName, "\xC3\xA9.txt"});
     CHECK(tar.files[0].content == "text");
     CHECK(tar.files[1].content == "more");
-    CHECK(tar.left_out.note() == "");
+    CHECK(tar.skipped.note() == "");
   }
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("tar: links are read as the files that they lead to") {
   CHECK(tar.files[1].content == "text");
   CHECK(tar.files[2].content == "late");
   CHECK(tar.files[3].content == "late");
-  CHECK(tar.left_out.note() == "; left out: links to no file in it: 4");
+  CHECK(tar.skipped.note() == "; left out: links to no file in it: 4");
 }
 
 TEST_CASE("tar: hidden files, devices and whatever else is no file is counted") {
@@ -84,7 +84,7 @@ TEST_CASE("tar: hidden files, devices and whatever else is no file is counted") 
                                        {"d/rest.txt", "second half", 'M'}});
   const TarFiles tar = read_tar(bytes, "here");
   CHECK(names_of(tar) == Names{"./d/../d/a.txt", "d/whole.txt"});
-  CHECK(tar.left_out.note() ==
+  CHECK(tar.skipped.note() ==
         "; left out: devices: 2, hidden: 3, members of an unknown type: 1, pipes: 1");
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("tar: archives one after another, and files of one name, of which the 
   const TarFiles tar = read_tar(bytes, "here");
   CHECK(names_of(tar) == Names{"./a", "b"});
   CHECK(tar.files[0].content == "new");
-  CHECK(tar.left_out.note() == "; left out: replaced by later ones: 1");
+  CHECK(tar.skipped.note() == "; left out: replaced by later ones: 1");
 }
 
 // A map of one piece of three bytes that ends a file of `size` bytes.

@@ -28,16 +28,16 @@ TEST_CASE("visible files: entries in order, files of all folders, and counts of 
     test::write_bytes(temp / file, "x");
   }
   std::error_code error;
-  LeftOutFiles left_out;
-  CHECK(visible_entries(temp.path(), error, &left_out) ==
+  SkippedFiles skipped;
+  CHECK(visible_entries(temp.path(), error, &skipped) ==
         std::vector<fs::path>{temp / "b", temp / "c.txt"});
-  CHECK(left_out.note() == "; left out: hidden: 1");
-  CHECK(visible_files_below(temp.path(), error, &left_out) ==
+  CHECK(skipped.note() == "; left out: hidden: 1");
+  CHECK(visible_files_below(temp.path(), error, &skipped) ==
         std::vector<fs::path>{temp / "b/A.PNG", temp / "b/d/e", temp / "c.txt"});
   CHECK_FALSE(error);
-  left_out.add_ending("b/A.PNG");
-  left_out.add_ending("b/d/e");
-  CHECK(left_out.note() == "; left out: .png: 1, hidden: 3, without an ending: 1");
+  skipped.add_ending("b/A.PNG");
+  skipped.add_ending("b/d/e");
+  CHECK(skipped.note() == "; left out: .png: 1, hidden: 3, without an ending: 1");
   CHECK(visible_entries(temp / "none", error).empty());
   CHECK(error);
 }

@@ -1,4 +1,4 @@
-// What layers carry from batch to batch: rows that begin, modes, gradients, refusals.
+// States that layers carry from batch to batch: rows that begin, modes, gradients, refusals.
 #include "frontend/nn/carry.h"
 
 #include <limits>
@@ -50,7 +50,7 @@ TEST_CASE("carry: training and evaluation leave a value, a probe and first value
   for (const auto& [mode, second] : {std::pair{Mode::kTrain, 3.0},
                                      {Mode::kEvaluate, 3.0},
                                      {Mode::kProbe, 2.0},
-                                     {Mode::kInitialize, 2.0}}) {
+                                     {Mode::kDataDependentInit, 2.0}}) {
     Variables variables(backend, 1);
     Program program(backend, variables, carrying(mode));
     step(program, 1, {0, 0, 0});

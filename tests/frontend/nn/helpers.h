@@ -1,4 +1,4 @@
-// What the tests of layers share: a network of one layer with a loss, trained for one run.
+// Helpers of the tests of layers: a network of one layer with a loss, trained for one run.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ struct LayerRun {
 
   LayerRun(const Layer& layer, const Shape& shape, Mode mode = Mode::kTrain) {
     Net net{.graph = graph, .mode = mode};
-    net.tick = graph.input("tick", {DType::kI32, {}});
+    net.step = graph.input("step", {DType::kI32, {}});
     net.first_row = graph.input("first_row", {DType::kI32, {}});
     const Value x = graph.input("x", {DType::kF32, shape});
     const Value y = layer(net, x);
@@ -46,7 +46,7 @@ struct LayerRun {
       graph.mark_output("d " + parameters[i], ops::scale(graph, gradients[i], 1));
     }
     program = std::make_unique<Program>(backend, variables, graph);
-    program->feed("tick", Tensor::of<std::int32_t>({}, {0}));
+    program->feed("step", Tensor::of<std::int32_t>({}, {0}));
     program->feed("first_row", Tensor::of<std::int32_t>({}, {0}));
     program->feed("x", test::random_normal(shape, 5, 2, 3));
   }

@@ -1,4 +1,4 @@
-// Initial values: their moments and bounds, and that they depend on seed and name alone.
+// Initial values: their moments and bounds, and that they depend only on seed and name.
 #include "frontend/nn/init.h"
 
 #include <doctest/doctest.h>

@@ -157,7 +157,7 @@ TEST_CASE("linear: first values from the first application hold for all") {
     const Value last = ops::reshape(net.graph, fc(cube), {6, 4});
     return ops::concat(net.graph, {fc(ops::slice_axis(net.graph, x, 0, 0, 4)), last}, 0);
   };
-  LayerRun first(layer, {10, 3}, Mode::kInitialize);
+  LayerRun first(layer, {10, 3}, Mode::kDataDependentInit);
   first.program->run();
   LayerRun then(layer, {10, 3}, Mode::kProbe);
   for (const std::string& name : first.parameters) then.variables.write(name, first.read(name));

@@ -66,7 +66,7 @@ Built build(const std::string& norm, const Shape& shape, const Door& door) {
   Net net{.graph = graph, .mode = door.mode};
   net.shards = door.shards;
   net.gain_deviation = door.gain_deviation;
-  net.tick = graph.input("tick", {DType::kI32, {}});
+  net.step = graph.input("step", {DType::kI32, {}});
   net.first_row = graph.input("first_row", {DType::kI32, {}});
   const Value x = graph.input("x", {DType::kF32, shape});
   const LayerOptions options{.norm = Norm::parse(norm)};
@@ -84,7 +84,7 @@ Built build(const std::string& norm, const Shape& shape, const Door& door) {
   return built;
 }
 
-// What stands in front of an option: the gain or the bias that it is the first value of.
+// The option's prefix: the gain or the bias that it is the first value of.
 std::string before(const std::string& norm, const std::string& option) {
   for (const std::string part : {"gain", "bias"}) {
     const bool is_there = !Norm::parse(norm).option(part).empty();
@@ -93,7 +93,7 @@ std::string before(const std::string& norm, const std::string& option) {
   return "";
 }
 
-// What one option does on inputs of one shape. Returns whether it changes the graph of training.
+// Checks one option on inputs of one shape. Returns whether it changes the graph of training.
 bool check_option(const NormFacts& facts, const OptionPair& option, const Shape& shape) {
   const OptionPair changed{option.first, another(option)};
   const std::string front = before(facts.name, option.first),
@@ -136,7 +136,7 @@ TEST_CASE("norm options: every option of every norm arrives, through every door"
                            !(option.first == "heads" && shape.rank() == 4);
         if (takes) acts |= check_option(facts, option, shape);
       }
-      // The steps of a recurrent norm show in a network of more steps alone.
+      // The steps of a recurrent norm show only in a network of more steps.
       if (option.first == "steps") {
         const Norm norm = Norm::parse(facts.name + "{steps=" + another(option) + "}");
         acts |= norm.steps() != Norm::parse(facts.name).steps();

@@ -68,7 +68,7 @@ TEST_CASE("norm options: powernorm has no eps in the paper's mode unless it is g
   CHECK(eps("powernorm{mode=paper,eps=0.5}") == "0.5");
   CHECK(eps("powernorm{eps=0.5,mode=paper}") == "0.5");
   CHECK(eps("powernorm{mode=paper}", "eps=0.5") == "0.5");
-  // At first psi2 is 1, and x is divided by it alone.
+  // At first psi2 is 1, and x is divided only by it.
   LayerRun run(
       [](Net& net, Value x) { return Norm::parse("powernorm{mode=paper,heads=0}")(net, "n", x); },
       {6, 5});

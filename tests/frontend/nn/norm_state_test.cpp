@@ -63,7 +63,7 @@ TEST_CASE("norm: states that keep nothing are statistics of the batch") {
   check("mabn{keep=0}", "n/v", square);
 }
 
-// Of every row, |sum of dx| and |sum of dx * y| at its largest. The mean has a gradient where the
+// The largest |sum of dx| and |sum of dx * y| of any row. The mean has a gradient where the
 // first is 0, the deviation where the second is.
 struct Projections {
   double mean = 0, deviation = 0;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "frontend/nn/norm_site.h"
+#include "frontend/nn/norm_layer.h"
 #include "src/ops/layout.h"
 #include "tests/frontend/nn/helpers.h"
 #include "tests/support/checks.h"
@@ -19,7 +19,7 @@ constexpr std::int64_t kStepRows = 6, kStepFeatures = 2;
 Layer network(std::int64_t length, const std::string& norm = "recurrentbatchnorm",
               bool masked = false) {
   return [=, norm = Norm::parse(norm)](Net& net, Value x) {
-    const NormSite site(net, "n", norm);
+    const NormLayer site(net, "n", norm);
     const Value mask =
         masked ? net.graph.constant(Tensor::of<std::uint8_t>({kStepRows}, {1, 1, 0, 1, 0, 1}))
                : Value{};
@@ -155,7 +155,7 @@ TEST_CASE("norm steps: options and refusals") {
         Graph g;
         Net net{.graph = g};
         const Value x = g.input("x", {DType::kF32, {4, 2}});
-        NormSite(net, "n", Norm::parse("layernorm"))(x, {.t = -1});
+        NormLayer(net, "n", Norm::parse("layernorm"))(x, {.t = -1});
       },
       "[layernorm] t: expected >= 0, got -1");
 }

@@ -181,7 +181,7 @@ TEST_CASE("norm: what a norm asks of its mask, its input and its net") {
   refused("instancenorm", {6, 4}, {}, "[instancenorm] x: expected (n, steps, features)");
   refused("instancenorm", {2, 3, 4, 5}, {2}, "[instancenorm] mask: expected none for images");
   refused("instancenorm", {2, 3, 4}, {6}, "[instance_norm] mask: expected (2, 3), got (6)");
-  refused("noisybatchnorm", {6, 4}, {}, "noisybatchnorm: expected a tick");
+  refused("noisybatchnorm", {6, 4}, {}, "noisybatchnorm: expected a step");
 }
 
 TEST_CASE("norm: instancenorm normalizes a feature over the steps of a sample") {

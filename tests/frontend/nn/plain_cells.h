@@ -48,7 +48,7 @@ inline double plus(double a, double b) { return a + b; }
 inline double factor(double a, double b) { return a * b; }
 inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-// What the default norms make of one list of numbers, without gain and bias.
+// Applies a default norm to one list of numbers, without gain and bias.
 inline void normalize_list(const std::string& norm, std::vector<double*> list) {
   const bool is_centred = norm != "rmsnorm" && norm != "pn_v";
   double mean = 0, square = 0;

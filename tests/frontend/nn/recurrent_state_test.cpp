@@ -33,8 +33,8 @@ Layer gru_from(const CellOptions& options) {
   };
 }
 
-void check_zeros_are_the_start(const Layer& given, const Layer& left_out) {
-  LayerRun run(given, kInput), expected(left_out, kInput);
+void check_zeros_are_the_start(const Layer& given, const Layer& skipped) {
+  LayerRun run(given, kInput), expected(skipped, kInput);
   run.program->feed("first", Tensor(DType::kF32, {kRows, kWidth}));
   run.program->run();
   expected.program->run();

@@ -183,7 +183,7 @@ TEST_CASE("recurrent sum: the plain network may learn its first state, and be gi
   check_central_differences(run);
 }
 
-// Steps before the first one are like the start: the deviation is that of the inputs alone.
+// Steps before the first one are like the start: the deviation is that of only the inputs.
 TEST_CASE("recurrent sum: weightnorm takes its gain from the first batch") {
   const auto deviations = [](Mode mode, LayerRun* first) {
     LayerRun run(rnn(of_sum("weightnorm{gain_init=0.5}")), {1, kRows, kIn}, mode);
@@ -204,7 +204,8 @@ TEST_CASE("recurrent sum: weightnorm takes its gain from the first batch") {
     }
     return result;
   };
-  LayerRun first(rnn(of_sum("weightnorm{gain_init=0.5}")), {1, kRows, kIn}, Mode::kInitialize);
+  LayerRun first(rnn(of_sum("weightnorm{gain_init=0.5}")), {1, kRows, kIn},
+                 Mode::kDataDependentInit);
   first.program->run();
   for (const double deviation : deviations(Mode::kTrain, &first)) {
     CHECK(deviation == doctest::Approx(0.5).epsilon(1e-9));

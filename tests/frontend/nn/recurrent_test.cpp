@@ -187,7 +187,7 @@ TEST_CASE("recurrent: in training an LSTM's first h may have noise of that devia
   Graph g;
   Net net{.graph = g,
           .seed = 3,
-          .tick = g.input("tick", {DType::kI32, {}}),
+          .step = g.input("step", {DType::kI32, {}}),
           .first_row = g.input("first_row", {DType::kI32, {}})};
   const Lstm lstm(net, "lstm", 3, 16, {.start_noise = 0.1});
   const LstmState start = lstm.start(500);
@@ -196,7 +196,7 @@ TEST_CASE("recurrent: in training an LSTM's first h may have noise of that devia
   reference::ReferenceBackend backend;
   Variables variables(backend, 1);
   Program program(backend, variables, g);
-  program.feed("tick", Tensor::scalar(std::int32_t{0}));
+  program.feed("step", Tensor::scalar(std::int32_t{0}));
   program.feed("first_row", Tensor::scalar(std::int32_t{0}));
   program.run();
   const Tensor h = program.fetch("h", true).to(DType::kF64);

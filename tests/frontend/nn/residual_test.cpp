@@ -104,7 +104,7 @@ TEST_CASE("layernorm{per_pixel}: a row is the channels of one pixel") {
     }
   }
   check_central_differences(run);
-  // Of what is no image it says nothing.
+  // The option says nothing about inputs that are not images.
   CHECK(LayerRun(norm("layernorm{per_pixel=true}"), {4, 6}).read("norm/gain").shape() == Shape{6});
   test::check_refused([] { Norm::parse("layernorm{per_pixel=true,axes=2}"); },
                       "norm layernorm: option axes: expected 0 with per_pixel, got 2");

@@ -60,7 +60,7 @@ TEST_CASE("weightnorm: the first batch gives every layer's units mean 0 and devi
   for (const std::string& name : test::tested_backends()) {
     CAPTURE(name);
     TwoLayers layers{make_backend(name)};
-    const Results handed_on = layers.run(Mode::kInitialize);
+    const Results handed_on = layers.run(Mode::kDataDependentInit);
     const Results results = layers.run(Mode::kTrain);
     // Rounding of f32: products of up to 36 terms whose sizes add up to less than 100.
     const double tolerance = name == "reference" ? 1e-13 : 2e-5;
@@ -78,18 +78,18 @@ TEST_CASE("weightnorm: the first batch gives every layer's units mean 0 and devi
 
 TEST_CASE("weightnorm: first values are the same on every backend, up to rounding") {
   TwoLayers a{make_backend("reference")}, b{make_backend(default_backend())};
-  a.run(Mode::kInitialize);
-  b.run(Mode::kInitialize);
+  a.run(Mode::kDataDependentInit);
+  b.run(Mode::kDataDependentInit);
   for (const char* name : {"conv/norm/gain", "conv/bias", "fc/norm/gain", "fc/bias"}) {
     test::check_close(b.variables.read(name), a.variables.read(name), 2e-5);
   }
 }
 
-TEST_CASE("weightnorm: without a bias the mean stays, and only kInitialize writes") {
+TEST_CASE("weightnorm: without a bias the mean stays, and only kDataDependentInit writes") {
   TwoLayers layers{make_backend("reference")};
   layers.bias = false;
   const Results before = layers.run(Mode::kTrain);
-  layers.run(Mode::kInitialize);
+  layers.run(Mode::kDataDependentInit);
   const Results after = layers.run(Mode::kProbe);
   for (std::int64_t unit = 0; unit < 4; ++unit) {
     const auto [mean, deviation] = unit_moments(before.at("y1"), unit);
@@ -104,7 +104,7 @@ TEST_CASE("weightnorm: without a bias the mean stays, and only kInitialize write
 TEST_CASE("weightnorm: the first batch gives units the deviation gain_init") {
   TwoLayers layers{make_backend("reference")};
   layers.norm = "weightnorm{gain_init=0.25}";
-  layers.run(Mode::kInitialize);
+  layers.run(Mode::kDataDependentInit);
   const Results results = layers.run(Mode::kTrain);
   for (const char* y : {"y1", "y2"}) {
     CAPTURE(std::string(y));
@@ -117,14 +117,14 @@ TEST_CASE("weightnorm: the first batch gives units the deviation gain_init") {
   TwoLayers of_one_row{make_backend("reference")};
   of_one_row.norm = layers.norm;
   of_one_row.rows = 1;
-  of_one_row.run(Mode::kInitialize);
+  of_one_row.run(Mode::kDataDependentInit);
   CHECK(of_one_row.variables.read("fc/norm/gain").at(0) == 0.25);
 }
 
 TEST_CASE("weightnorm: a unit that is constant in the batch keeps its length") {
   TwoLayers layers{make_backend(default_backend())};
   layers.rows = 1;
-  layers.run(Mode::kInitialize);
+  layers.run(Mode::kDataDependentInit);
   CHECK(layers.variables.read("conv/norm/gain").at(0) != 1);  // an image has many places
   const Results results = layers.run(Mode::kTrain);
   for (std::int64_t unit = 0; unit < 3; ++unit) {

@@ -121,7 +121,7 @@ TEST_CASE(
                     2e-5);
 }
 
-// What two graphs of a decoder layer take: the encoder's output and its mask.
+// The memory that two graphs of a decoder layer take: the encoder's output and its mask.
 AttentionMemory decoder_memory(Net& net, const TransformerOptions& options) {
   Graph& g = net.graph;
   const Value x = g.input("memory", {DType::kF64, {2, 3, 8}});
@@ -146,7 +146,7 @@ TEST_CASE("transformer: a decoder layer position by position is the layer of all
   const JoinKeys join = [&](const AttentionMemory& now) -> AttentionMemory {
     const auto joined = [&](const char* name, Value x) {
       const Value before = step.state(name, keys, nullptr);
-      const Value next = ops::put(step, before, x, t);
+      const Value next = ops::scatter(step, before, x, t);
       step.mark_update(before, next);
       return next;
     };
@@ -227,7 +227,7 @@ TEST_CASE("transformer: dropout is drawn in training alone") {
   CHECK(dropout(net, x, 0.5) == x);
   net.mode = Mode::kTrain;
   CHECK(dropout(net, x, 0) == x);
-  net.tick = g.input("tick", {DType::kI32, {}});
+  net.step = g.input("step", {DType::kI32, {}});
   net.first_row = g.input("first_row", {DType::kI32, {}});
   CHECK(dropout(net, x, 0.5) != x);
 }

@@ -83,7 +83,7 @@ TEST_CASE("centralization: every unit's weights add up to 0, and so do their gra
     c.inputs.push_back(v.clone());
     c.build = [&](Graph& g, const std::vector<Value>& in) {
       Net net{.graph = g};
-      return std::vector{form_weight(net, in[0], unit_axis, {.centralize = true}).weight};
+      return std::vector{parametrize_weight(net, in[0], unit_axis, {.centralize = true}).weight};
     };
     test::gradcheck(c);
     const Results results = test::run_reference(c);
@@ -103,7 +103,8 @@ TEST_CASE("centralization: comes before normalization, and images have units alo
   c.inputs.push_back(test::random_normal({3, 2, 2, 2}, 1, 5));
   c.build = [](Graph& g, const std::vector<Value>& in) {
     Net net{.graph = g, .dtype = g.type(in[0]).dtype};
-    return std::vector{form_weight(net, in[0], 0, {.centralize = true, .normalize = true}).weight};
+    return std::vector{
+        parametrize_weight(net, in[0], 0, {.centralize = true, .normalize = true}).weight};
   };
   test::gradcheck(c);
   const Results results = test::run_reference(c);

@@ -57,7 +57,7 @@ TEST_CASE("schedule: milestones are percents of the updates") {
   CHECK(schedule_factor(options, 149, 200) == near(0.1));
   CHECK(schedule_factor(options, 150, 200) == near(0.01));
   CHECK(schedule_factor(options, 199, 200) == near(0.01));
-  // Of seven updates half are three and a half.
+  // Half of seven updates are three and a half.
   CHECK(schedule_factor(options, 3, 7) == 1);
   CHECK(schedule_factor(options, 4, 7) == near(0.1));
   for (const std::vector<std::int64_t>& wrong :

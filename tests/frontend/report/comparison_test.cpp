@@ -123,7 +123,7 @@ TEST_CASE("report remaining: epochs and time as metrics.jsonl has them") {
   CHECK(work.done == 2);
   CHECK(work.seconds == 5.5);
   CHECK(work.total == 10);
-  // Of updates it is the last line that counts; ten epochs would be 100 of them.
+  // The last line counts the updates; ten epochs would be 100 of them.
   const Work limited = work_of(temp / "run", "rt", {.epochs = 10, .most_updates = 60});
   CHECK(limited.done == 25);
   CHECK(limited.seconds == 7);

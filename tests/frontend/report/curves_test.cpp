@@ -1,4 +1,4 @@
-// Lines, medians, ranges and deviations, held against numbers worked out by hand.
+// Lines, medians, ranges and deviations, checked against numbers worked out by hand.
 #include "frontend/report/curves.h"
 
 #include <cmath>

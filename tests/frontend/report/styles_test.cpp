@@ -30,7 +30,7 @@ TEST_CASE("report styles: every norm of keel has one of its own") {
   CHECK(other == style_of_norm("a norm of tomorrow{x=1}"));
 }
 
-TEST_CASE("report styles: a norm keeps its own, whoever stands beside it") {
+TEST_CASE("report styles: a norm keeps its own, whichever norm stands beside it") {
   const Settings none{{"model.norm", "none"}}, layer{{"model.norm", "layernorm"}},
       batch{{"model.norm", "batchnorm"}};
   const std::size_t expected = style_of_norm("layernorm");

@@ -8,7 +8,7 @@
 namespace keel::report {
 namespace {
 
-// What a reader of RFC 4180 makes of CSV.
+// The rows of a CSV text, as a reader of RFC 4180 sees them.
 Rows read_csv(const std::string& text) {
   Rows rows{{""}};
   bool quoted = false;

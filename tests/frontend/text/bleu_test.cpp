@@ -137,7 +137,7 @@ TEST_CASE("bleu: tokens of 13a") {
 TEST_CASE("bleu: compounds are split for WMT") {
   CHECK(with_split_compounds("a well-known \u00E9-\u00E9 - x- -y a--b") ==
         "a well ##AT##-##AT## known \u00E9 ##AT##-##AT## \u00E9 - x- -y a ##AT##-##AT## -b");
-  // What was matched is not looked at again: every second hyphen stays, as in the papers' scripts.
+  // Matched text is not looked at again: every second hyphen stays, as in the papers' scripts.
   CHECK(with_split_compounds("a-b-c") == "a ##AT##-##AT## b-c");
   CHECK(with_split_compounds("a-b-c-d x") == "a ##AT##-##AT## b-c ##AT##-##AT## d x");
   CHECK(with_split_compounds("aa-bb-cc-dd") ==

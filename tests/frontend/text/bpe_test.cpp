@@ -45,7 +45,7 @@ Word joined(const Word& word, const BpeMerge& merge) {
   return out;
 }
 
-// Learning as it is defined: all pairs are counted anew for every merge.
+// Learning as it is defined: all pairs are counted again for every merge.
 std::vector<BpeMerge> learned_by_definition(const WordCounts& counts, std::size_t merges) {
   std::vector<std::pair<Word, std::int64_t>> words;
   for (const auto& [word, count] : counts) words.emplace_back(characters_of(word), count);
@@ -55,7 +55,7 @@ std::vector<BpeMerge> learned_by_definition(const WordCounts& counts, std::size_
     for (const auto& [word, count] : words) {
       for (std::size_t i = 0; i + 1 < word.size(); ++i) pairs[{word[i], word[i + 1]}] += count;
     }
-    // Of equal counts the last in the order of the map, which is by bytes.
+    // Among equal counts the last pair in the order of the map, which is by bytes, is taken.
     const auto best = std::ranges::max_element(
         pairs, [](const auto& a, const auto& b) { return a.second <= b.second; });
     if (best == pairs.end() || best->second < 2) break;
@@ -181,7 +181,7 @@ TEST_CASE("bpe: files of merges") {
   CHECK_FALSE(codes.separate_end);
   CHECK(BpeCodes::parse("a b\r\n", "codes").merges == std::vector<BpeMerge>{{"a", "b"}});
   CHECK(BpeCodes::parse("a b\r\r\n", "codes").merges == std::vector<BpeMerge>{{"a", "b"}});
-  // Of a merge that comes twice the first counts.
+  // The first of two equal merges counts.
   CHECK(Bpe(BpeCodes::parse("#version: 0.2\nb c</w>\na b\nb c</w>\n", "codes")).apply("abc", "") ==
         "a@@ bc");
   for (const char* line : {"", "ab", "a b c", "a  b", " a b", "a b "}) {

@@ -1,5 +1,5 @@
-// What tokenizer.perl and detokenizer.perl of Moses make of lines in languages with rules of their
-// own.
+// The results of Moses' tokenizer.perl and detokenizer.perl for lines in languages with rules of
+// their own.
 #include <vector>
 
 #include "frontend/text/moses_detokenizer.h"

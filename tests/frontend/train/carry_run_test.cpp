@@ -75,7 +75,7 @@ TEST_CASE("carry run: training learns from it, and an evaluation leaves it alone
   const Summary seldom = train_in(temp / "seldom", trace_job(settings));
   const Summary often =
       train_in(temp / "often", trace_job(settings + Settings{"train.eval_every=3u"}));
-  CHECK(seldom.test.loss < 0.02);  // 0.04 is what x alone tells of y
+  CHECK(seldom.test.loss < 0.02);  // 0.04 is the loss that x alone allows
   const auto last = [&](const char* folder) {
     return io::read_safetensors(step_file(temp / folder, 40 * kTraceSteps)).tensors;
   };
@@ -165,7 +165,7 @@ TEST_CASE("carry run: after a rollback the next batch does not go on from the ch
   const Summary summary = train_in(
       temp.path(),
       trace_job(settings + Settings{"model.spoilt_step=4", "train.on_nonfinite=rollback"}));
-  REQUIRE(summary.state.left_out == 2);  // steps 3 and 4, for step 3 is that of the checkpoint
+  REQUIRE(summary.state.skipped == 2);  // steps 3 and 4, for step 3 is that of the checkpoint
   TraceRun run(settings);
   for (const std::int64_t step : {0, 1, 2}) run.step(step);
   run.runner.carries().clear();

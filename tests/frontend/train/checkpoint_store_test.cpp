@@ -207,7 +207,7 @@ TEST_CASE("checkpoint_store: a process killed in any system call leaves a usable
     REQUIRE(::waitpid(child, &status, 0) == child);
     const float newest = value_of(f.store.latest());
     CHECK((newest == 1 || newest == 2));
-    // Whoever resumes and saves cleans up what is left.
+    // A run that resumes and saves cleans up the leftovers.
     f.save(3, content(3), false);
     CHECK(f.files().find("keel-tmp") == std::string::npos);
     CHECK(value_of(f.store.latest()) == 3);

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using train::Compute;
 
-bool runs_bf16() { return compare::runs_narrow_products(*make_backend(default_backend())); }
+bool runs_bf16() { return compare::runs_bf16_products(*make_backend(default_backend())); }
 
 const Settings kNarrow{"train.compute=bf16", "train.epochs=2", "train.checkpoint_every=3"};
 
@@ -125,8 +125,8 @@ TEST_CASE("compute: the number of ranks changes no byte of a bf16 run in shards"
   check_same_end(temp / "2", temp / "1", 6);
 }
 
-// Of a layer as wide as the batch, three products have factors of the same shapes and differ in
-// their attributes alone: forward, and the gradients of the weight and of the input.
+// Three products of a layer as wide as the batch have factors of the same shapes and differ only in
+// their attributes: forward, and the gradients of the weight and of the input.
 TEST_CASE("compute: products that differ in an attribute alone have times of their own") {
   const EachBf16 each;
   if (!runs_bf16()) return;

@@ -44,7 +44,7 @@ void train_or_go_on(const fs::path& folder, const Job& job) {
   Trainer(*backend, job, {.folder = folder, .resume = begun, .quiet = true, .facts = {}}).run();
 }
 
-// What result.json says, without what the clock decides.
+// The contents of result.json without the times.
 nlohmann::ordered_json timeless_result(const fs::path& folder) {
   auto result = nlohmann::ordered_json::parse(read_bytes(folder / "result.json"));
   for (const char* key : {"seconds", "total_seconds", "items_per_second"}) result.erase(key);

@@ -92,13 +92,13 @@ TEST_CASE("interruption: a second one just after a validation that was made up f
   const test::TempDir temp;
   train_in(temp / "straight",
            small_job(Settings{"model.hidden=8", "train.batch=64", "train.epochs=2"} + settings));
-  int made_up_for = 0;
-  for (std::int64_t at = 1; made_up_for < 2; ++at) {
+  int synthetic_for = 0;
+  for (std::int64_t at = 1; synthetic_for < 2; ++at) {
     const fs::path folder = temp / fmt::format("{}", at);
     const Summary first = train_with_signal(folder, settings, at);
     REQUIRE(first.signal == SIGTERM);
     if (first.undone != "the validation") continue;
-    ++made_up_for;
+    ++synthetic_for;
     for (std::int64_t again : {1, 1, 2}) train_with_signal(folder, settings, again, true);
     train_with_signal(folder, settings, 0, true);
     test::check_same_files(folder, temp / "straight");
@@ -135,7 +135,7 @@ std::vector<End> interrupted(int ranks, int hearing, std::int64_t after, std::st
     evaluator.tell([&](std::int64_t, std::int64_t) { ++end.batches; });
     evaluator.heed([&] { return all.rank() == hearing && end.batches >= after ? SIGTERM : 0; });
     try {
-      evaluator.run(*job.splits().stream(task::Split::kTest, {.batch = batch, .portion = {}}));
+      evaluator.run(*job.splits().stream(task::Split::kTest, {.batch = batch, .shard_range = {}}));
     } catch (const Interrupted& by) {
       end.signal = by.signal;
     }

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using test::operator+;
 using test::Settings;
 
-// What is trained to see a key.
+// The training that shows the effect of a key.
 enum class KeyRun {
   kLinear,    // deep_linear: two epochs of five updates
   kNarrow,    // the same on the reference backend, which takes bf16 on every machine
@@ -96,7 +96,8 @@ std::string tensors_text(const fs::path& file) {
   return text + "\n";
 }
 
-// What a run leaves, but for its times and its config. Updates that are not finite may end it.
+// The files that a run leaves, but for its times and its config. Updates that are not finite may
+// end it.
 std::string left_by_run(KeyRun what, const Settings& settings) {
   const test::TempDir folder;
   const Job job = trained_job(what, settings);

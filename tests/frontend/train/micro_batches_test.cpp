@@ -35,7 +35,7 @@ struct MicroTrained {
     Variables variables(backend, 1);
     OneRank one;
     const auto rows = job.splits().stream(
-        task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .portion = {}});
+        task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .shard_range = {}});
     const auto steps = make_steps(backend, variables, job, *rows, {one, {}, at_once});
     steps->initialize();
     StepPlace place;
@@ -156,7 +156,7 @@ void check_near(const MicroTrained& a, const MicroTrained& b) {
       difference = std::max(difference, std::abs(x.at(e) - y.at(e)));
       size = std::max(size, std::abs(x.at(e)));
     }
-    // The bias of an attention's keys has the gradient 0, of which rounding alone is left.
+    // The bias of an attention's keys has the gradient 0, of which only rounding is left.
     CHECK(difference <= 1e-9 * std::max(size, 1e-6));
   }
 }

@@ -33,8 +33,8 @@ using test::train_in;
 constexpr std::int64_t kEpoch = 8;  // batches of 32 in 275 rows
 
 // Trains on all updates but these, and checks that a run's checkpoint of `step` holds the same.
-void check_left_out(const Job& job, const std::set<std::int64_t>& left_out, const fs::path& folder,
-                    std::int64_t step) {
+void check_skipped(const Job& job, const std::set<std::int64_t>& skipped, const fs::path& folder,
+                   std::int64_t step) {
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
   const task::Splits& data = job.splits();
@@ -44,7 +44,7 @@ void check_left_out(const Job& job, const std::set<std::int64_t>& left_out, cons
   for (; place.step < step; ++place.step) {
     if (place.batch == rows->steps(std::uint32_t(place.epoch)))
       place = {place.step, place.epoch + 1};
-    if (!left_out.contains(place.step)) runner.start(place);
+    if (!skipped.contains(place.step)) runner.start(place);
     runner.drop();
     place.batch += runner.micro_batches(place);
   }
@@ -58,7 +58,7 @@ void check_left_out(const Job& job, const std::set<std::int64_t>& left_out, cons
   }
 }
 
-// The lines about updates that were not finite: (step, action, left_out).
+// The lines about updates that were not finite: (step, action, skipped).
 using Event = std::tuple<std::int64_t, std::string, std::int64_t>;
 std::vector<Event> events(const fs::path& folder) {
   std::vector<Event> found;
@@ -68,7 +68,7 @@ std::vector<Event> events(const fs::path& folder) {
     CHECK(line.contains("epoch"));
     CHECK(what["loss"].is_null());
     CHECK_FALSE(what["where"].get<std::string>().empty());
-    found.emplace_back(line["step"], what["action"], what["left_out"]);
+    found.emplace_back(line["step"], what["action"], what["skipped"]);
   }
   return found;
 }
@@ -124,8 +124,8 @@ TEST_CASE("nonfinite: skip leaves the update out, and nothing else") {
     Settings settings = row.settings;
     settings.insert(settings.end(), {"train.on_nonfinite=skip", "train.keep_checkpoints=99"});
     const Summary summary = train_in(temp.path(), poisoned({row.batches}, settings));
-    CHECK(summary.state.left_out == std::int64_t(row.steps.size()));
-    check_left_out(poisoned({}, row.settings), row.steps, temp.path(), summary.state.step);
+    CHECK(summary.state.skipped == std::int64_t(row.steps.size()));
+    check_skipped(poisoned({}, row.settings), row.steps, temp.path(), summary.state.step);
     std::vector<Event> expected;
     for (std::int64_t step : row.steps) expected.emplace_back(step + 1, "skip", 1);
     CHECK(events(temp.path()) == expected);
@@ -144,16 +144,16 @@ TEST_CASE("nonfinite: a loss that overflows is enough to skip, gradients or not"
     Settings skip = settings;
     skip.push_back("train.on_nonfinite=skip");
     const Summary summary = train_in(temp.path(), poisoned<Overflowing>({{4}, 1e3f}, skip));
-    CHECK(summary.state.left_out == 1);
+    CHECK(summary.state.skipped == 1);
     const std::int64_t step = gathers ? 2 : 4;
-    check_left_out(poisoned<Overflowing>({}, settings), {step}, temp.path(), summary.state.step);
+    check_skipped(poisoned<Overflowing>({}, settings), {step}, temp.path(), summary.state.step);
   }
 }
 
 TEST_CASE("nonfinite: so many updates in a row and no more are skipped") {
   const test::TempDir temp;
   const Settings settings{"train.on_nonfinite=skip", "train.nonfinite_limit=2"};
-  CHECK(train_in(temp / "two", poisoned({{2, 3, 5, 6}}, settings)).state.left_out == 4);
+  CHECK(train_in(temp / "two", poisoned({{2, 3, 5, 6}}, settings)).state.skipped == 4);
   const Job three = poisoned({{2, 3, 4}}, settings);
   const std::string message = message_of_divergence(temp / "three", three);
   CHECK(message.starts_with("step 4: "));
@@ -174,9 +174,9 @@ TEST_CASE("nonfinite: a rollback leaves out all since the last checkpoint") {
   settings.push_back("train.on_nonfinite=rollback");
   // Checkpoints at 0, 3, 6, 8: batch 4 goes back to 3, batch 7, the last one, to 6, batch 8 to 8.
   const Summary summary = train_in(temp.path(), poisoned({{4, 7, 8}}, settings));
-  check_left_out(poisoned({}, often), {3, 4, 6, 7, 8}, temp.path(), summary.state.step);
-  CHECK(summary.state.left_out == 5);
-  CHECK(summary.state.strikes == 3);
+  check_skipped(poisoned({}, often), {3, 4, 6, 7, 8}, temp.path(), summary.state.step);
+  CHECK(summary.state.skipped == 5);
+  CHECK(summary.state.consecutive_non_finite == 3);
   CHECK(events(temp.path()) ==
         std::vector<Event>{{5, "rollback", 2}, {8, "rollback", 2}, {9, "rollback", 1}});
   CHECK_FALSE(fs::exists(step_file(temp.path(), 0)));
@@ -190,7 +190,7 @@ TEST_CASE("nonfinite: an epoch that is left out as a whole has no mean loss") {
   const test::TempDir temp;
   const Summary summary =
       train_in(temp.path(), poisoned({{kEpoch - 1}}, {"train.on_nonfinite=rollback"}));
-  CHECK(summary.state.left_out == kEpoch);
+  CHECK(summary.state.skipped == kEpoch);
   CHECK(summary.state.step == 2 * kEpoch);
   std::vector<bool> has_loss;
   for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
@@ -237,7 +237,7 @@ TEST_CASE("nonfinite: a run whose updates were all left out has no result") {
   }
   const test::TempDir temp;
   const Settings skip{"train.on_nonfinite=skip", "train.max_steps=3"};
-  CHECK(train_in(temp.path(), poisoned({{0, 2}}, skip)).state.left_out == 2);
+  CHECK(train_in(temp.path(), poisoned({{0, 2}}, skip)).state.skipped == 2);
 }
 
 // The weights of a deep network without a norm may be finite while its outputs overflow.

@@ -1,4 +1,4 @@
-// Population statistics by a pass over the training rows, held to means computed by hand.
+// Population statistics by a pass over the training rows, checked against means computed by hand.
 #include "frontend/train/population.h"
 
 #include <doctest/doctest.h>
@@ -133,7 +133,7 @@ TEST_CASE("population statistics: norms that train by running statistics are ref
   };
   for (const char* norm : {"powernorm", "mabn", "batchrenorm"}) {
     CAPTURE(norm);
-    refused(norm, "expected norms that train by the batch alone, got fc1/norm");
+    refused(norm, "expected norms that train only on batch statistics, got fc1/norm");
   }
   refused("layernorm", "expected a norm over the batch, such as batchnorm; mnist_mlp has none");
   refused("batchnorm{keep=1}", "fc1/norm/running_mean: expected keep < 1");

@@ -1,4 +1,4 @@
-// What a person sees of a run: durations, and silence where it is asked for.
+// The progress that a person sees of a run: durations, and silence where it is asked for.
 #include "frontend/train/progress.h"
 
 #include <doctest/doctest.h>

@@ -144,7 +144,7 @@ void check_other_data(const char* model, const fs::path& data, const char* name,
 
 TEST_CASE("resume: on other data it is refused and nothing is touched" *
           doctest::test_suite("slow")) {
-  // Another last sentence: one more or less on one side alone would be refused as that.
+  // Another last sentence: one more or less on only one side would be refused as that.
   check_other_data("translation", test::small_pairs(), "train.de", [](std::string& text) {
     text.erase(text.rfind('\n', text.size() - 2) + 1);
     text += text.substr(0, text.find('\n') + 1);
@@ -222,7 +222,8 @@ TEST_CASE("resume: SIGTERM and SIGINT save, say how to go on, and exit 128 and t
   }
 }
 
-// Starts it anew or goes on, and kills it, again and again, until it has been left to its end.
+// Starts it from the beginning or goes on, and kills it, again and again, until it has been left to
+// its end.
 void check_kills(const char* model, const Settings& settings, std::int64_t last_step) {
   CAPTURE(std::string(model));
   const test::TempDir temp;

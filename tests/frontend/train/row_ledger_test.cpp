@@ -23,7 +23,7 @@ TEST_CASE("row ledger: every row comes once, padding as often as it likes") {
   ledger.expect_all();
 }
 
-// What three ranks say of 19 rows, of which each takes every third.
+// The report of three ranks on 19 rows, of which each takes every third.
 std::string told_by_ranks(const std::function<void(RowLedger&, int rank)>& also) {
   std::string told;
   test::run_ranks(3, [&](Communicator& all) {

@@ -1,4 +1,4 @@
-// What a run writes down: metrics, events and plots, and how a resumed run goes on.
+// The records that a run writes: metrics, events and plots, and how a resumed run goes on.
 #include "frontend/train/run_log.h"
 
 #include <doctest/doctest.h>
@@ -161,7 +161,7 @@ TEST_CASE("run log: what the best weights came to stands at their step, the rest
   CHECK(step_of_event(bytes, "test/loss") == 7);
 }
 
-TEST_CASE("run log: what is watched stands with its step") {
+TEST_CASE("run log: what is monitored stands with its step") {
   const test::TempDir temp;
   const RunFolder folder{temp.path()};
   RunLog log(folder, std::nullopt);
@@ -171,7 +171,7 @@ TEST_CASE("run log: what is watched stands with its step") {
             .lr = 0.1,
             .grad_norm = 2,
             .items_per_second = 100,
-            .watched = {{"powernorm.nu_max", 0.25}}});
+            .monitored = {{"powernorm.nu_max", 0.25}}});
   CHECK(io::read_metrics(folder.metrics())[0].at("powernorm.nu_max") == 0.25);
   CHECK(test::read_bytes(event_files(folder)[0]).find("step/powernorm.nu_max") !=
         std::string::npos);

@@ -28,7 +28,7 @@ std::atomic<bool> counting = false;
 std::atomic<int> own = 0, foreign = 0;
 thread_local bool inside = false;
 
-enum class Owner { kRuntime, kForeign, kOurs };
+enum class Owner { kRuntime, kExternal, kOurs };
 
 // Whose code lies at an address. The C and C++ runtimes allocate on behalf of their caller.
 Owner owner_of(const void* address) {
@@ -40,7 +40,7 @@ Owner owner_of(const void* address) {
     if (file.starts_with(runtime)) return Owner::kRuntime;
   }
   for (std::string_view library : {"libdnnl", "libtbb"}) {
-    if (file.starts_with(library)) return Owner::kForeign;
+    if (file.starts_with(library)) return Owner::kExternal;
   }
   return Owner::kOurs;
 }
@@ -56,7 +56,7 @@ void charge(const void* hook_caller) {
   while (frame < depth && frames[frame] != hook_caller) ++frame;
   Owner owner = Owner::kRuntime;
   for (; frame < depth && owner == Owner::kRuntime; ++frame) owner = owner_of(frames[frame]);
-  ++(owner == Owner::kForeign ? foreign : own);
+  ++(owner == Owner::kExternal ? foreign : own);
   inside = false;
 }
 

@@ -1,4 +1,4 @@
-// What result.json says of a run that ended, and that there is none of one that has not.
+// The result.json of a run that ended; a run that has not ended has none.
 #include "frontend/train/run_result.h"
 
 #include <doctest/doctest.h>
@@ -80,7 +80,7 @@ TEST_CASE("run result: every field, for rows and for tokens") {
     CHECK((s.test.items > double(s.test.rows)) == (std::string(model) == "word_lm"));
     const ResultJson json = result_in(temp.path());
     CHECK(keys_of(json) == Keys{"outcome", "data", "steps", "epochs", "stopped_early", "train_loss",
-                                "best_valid", "best_step", "left_out", "valid", "test", "best_test",
+                                "best_valid", "best_step", "skipped", "valid", "test", "best_test",
                                 "average_test", "seconds", "total_seconds", "items_per_second"});
     CHECK(json.at("data") == s.data);
     CHECK_FALSE(s.data.empty());
@@ -90,7 +90,7 @@ TEST_CASE("run result: every field, for rows and for tokens") {
     CHECK(json.at("train_loss") == s.train_loss);
     CHECK(json.at("best_valid") == s.state.best);
     CHECK(json.at("best_step") == s.state.best_step);
-    CHECK(json.at("left_out") == 0);
+    CHECK(json.at("skipped") == 0);
     check_evaluation(json.at("valid"), s.valid);
     check_evaluation(json.at("test"), s.test);
     check_evaluation(json.at("best_test"), *s.best_test);
@@ -110,7 +110,7 @@ TEST_CASE("run result: why a run stopped early, and what it left out") {
   CHECK(json.at("stopped_because") == s.stopped_because);
   test::train_in(temp / "skipped",
                  test::poisoned({{3, 9}}, {"train.on_nonfinite=skip", "train.max_steps=10"}));
-  CHECK(result_in(temp / "skipped").at("left_out") == 2);
+  CHECK(result_in(temp / "skipped").at("skipped") == 2);
 }
 
 TEST_CASE("run result: every field of every line of metrics.jsonl") {

@@ -71,12 +71,13 @@ TEST_CASE("run state: numbers that earlier versions did not write are 0, a loss 
   RunState later = kState;
   later.train_loss = 0.5;
   later.scheduled = {2, 7};
-  later.undone = later.left_out = later.strikes = 3;
+  later.undone = later.skipped = later.consecutive_non_finite = 3;
   io::TensorFile file = to_checkpoint(later, run.job, run.variables);
   const RunState whole = from_checkpoint(file, "here", run.job, run.variables);
   CHECK(whole.scheduled == later.scheduled);
   CHECK(whole.undone == 3);
-  for (const char* key : {"train_loss", "scheduled", "undone", "left_out", "strikes"}) {
+  for (const char* key :
+       {"train_loss", "scheduled", "undone", "skipped", "consecutive_non_finite"}) {
     CHECK(file.metadata.erase(key) == 1);
   }
   const RunState back = from_checkpoint(file, "here", run.job, run.variables);
@@ -87,8 +88,13 @@ TEST_CASE("run state: numbers that earlier versions did not write are 0, a loss 
   file.metadata["anchor"] = "8";  // the last of them, where that was all they knew
   CHECK(from_checkpoint(file, "here", run.job, run.variables).scheduled ==
         std::vector<std::int64_t>{8});
-  CHECK(back.left_out == 0);
-  CHECK(back.strikes == 0);
+  CHECK(back.skipped == 0);
+  CHECK(back.consecutive_non_finite == 0);
+  file.metadata["left_out"] = "5";  // the names that earlier versions gave them
+  file.metadata["strikes"] = "2";
+  const RunState former = from_checkpoint(file, "here", run.job, run.variables);
+  CHECK(former.skipped == 5);
+  CHECK(former.consecutive_non_finite == 2);
 }
 
 void check_bad(Run& run, const io::TensorFile& file, std::string_view part) {
@@ -130,7 +136,7 @@ TEST_CASE("run state: counters and averages that no run can have are refused") {
   check_bad(run, file, "tensor fc1/weight.v: expected elements from 0 to inf, got -1e-09");
 }
 
-// Of an earlier version, as it were, which has names and shapes alone to be judged by.
+// A file as of an earlier version, which can be judged only by its names and shapes.
 io::TensorFile without_recipe(io::TensorFile file) {
   CHECK(file.metadata.erase("recipe") == 1);
   return file;

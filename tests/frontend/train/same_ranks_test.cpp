@@ -12,7 +12,7 @@
 namespace keel::train {
 namespace {
 
-// What so many ranks say, of which some hold the value 2 and the others 1.
+// The error of so many ranks, some of which hold the value 2 and the others 1.
 std::string told_of(int ranks, const std::vector<int>& others) {
   std::string told;
   test::run_ranks(ranks, [&](Communicator& all) {
@@ -37,7 +37,7 @@ TEST_CASE("same ranks: the one that differs from most is named, whichever it is"
   CHECK(told_of(2, {1}) == "rank 1 has other weights than rank 0");
 }
 
-// What three ranks say that have these facts.
+// The error of three ranks that have these facts.
 std::string told_of_facts(const std::vector<RankFacts>& facts) {
   std::string told;
   test::run_ranks(int(facts.size()), [&](Communicator& all) {

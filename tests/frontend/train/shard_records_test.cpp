@@ -1,4 +1,4 @@
-// What the records of all shards say, whichever rank ran them.
+// The records of all shards, whichever rank ran them.
 #include "frontend/train/shard_records.h"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ TEST_CASE("shard records: a signal to any rank reaches all") {
   }
 }
 
-// Shard s has the loss s + 1 and watches -s; shard 3 has no row.
+// Shard s has the loss s + 1 and monitors -s; shard 3 has no row.
 TEST_CASE("shard records: sums, and the largest of what shards with rows have") {
   test::run_ranks(3, [](Communicator& all) {
     ShardRecords records(all, 4, 1, 2);
@@ -32,7 +32,7 @@ TEST_CASE("shard records: sums, and the largest of what shards with rows have") 
     }
     records.exchange(own, 0);
     const bool holds = records.loss() == 10 && records.with_rows() == 6 &&
-                       records.watched() == std::vector<double>{0} &&
+                       records.monitored() == std::vector<double>{0} &&
                        records.whole() == std::vector<double>{2, -1} && records.signal() == 0;
     check(holds, ErrorKind::kCheckFailed, "rank {} has other records", all.rank());
   });

@@ -114,7 +114,7 @@ struct ShardTrained {
                         std::int64_t updates = 2) {
     const Job job = small_job(settings, model);
     const auto rows = job.splits().stream(
-        task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .portion = {}});
+        task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .shard_range = {}});
     const auto steps = make_steps(backend, variables, job, *rows, {one});
     const std::int64_t accumulate = job.train().accumulate, of_epoch = rows->steps(0) / accumulate;
     for (std::int64_t step = 0; step < updates; ++step) {
@@ -138,7 +138,7 @@ void check_close(const ShardTrained& a, const ShardTrained& b, double bound) {
       difference = std::max(difference, std::abs(x.at(e) - y.at(e)));
       size = std::max(size, std::abs(x.at(e)));
     }
-    // The bias of an attention's keys has the gradient 0, of which rounding alone is left.
+    // The bias of an attention's keys has the gradient 0, of which only rounding is left.
     CHECK(difference <= bound * std::max(size, 1e-6));
   }
 }
@@ -161,7 +161,8 @@ TEST_CASE("shards: micro-batches and shards of them are the pieces of one batch"
       ShardTrained(sgd + Settings{"train.batch=32", "train.accumulate=2"}), 1e-11);
 }
 
-// Of two rows in four shards, every other shard has one. A shard without a row has no statistics.
+// When four shards have two rows, every other shard has one. A shard without a row has no
+// statistics.
 TEST_CASE("shards: states are averaged over the shards that have rows") {
   const Settings local{"train.optimizer=sgd", "train.batch=2", "train.statistics=local"};
   for (const char* norm : {"batchnorm", "pn_v", "powernorm", "mabn"}) {
@@ -238,7 +239,7 @@ TEST_CASE("shards: a local running mean moves by the mean over the shards") {
     if (!name.ends_with("running_mean")) continue;
     const Tensor x = two.variables.read(name, true), y = whole.variables.read(name, true);
     for (std::int64_t e = 0; e < x.elements(); ++e, ++compared) {
-      CHECK(x.at(e) == doctest::Approx(y.at(e)).epsilon(1e-6));  // the first layer alone is linear
+      CHECK(x.at(e) == doctest::Approx(y.at(e)).epsilon(1e-6));  // only the first layer is linear
     }
     break;
   }
@@ -277,7 +278,7 @@ Evaluation evaluated_by(int ranks, std::int64_t* batches = nullptr) {
     evaluator.share(all);
     std::int64_t own = 0;
     evaluator.tell([&](std::int64_t, std::int64_t) { ++own; });
-    const auto rows = job.splits().stream(task::Split::kTest, {.batch = 7, .portion = {}});
+    const auto rows = job.splits().stream(task::Split::kTest, {.batch = 7, .shard_range = {}});
     const Evaluation mine = evaluator.run(*rows);
     if (all.rank() > 0) return;
     result = mine;
@@ -309,7 +310,7 @@ TEST_CASE("shards: what each rank evaluates by itself is given out as rank 0 fou
     Evaluator evaluator(*backend, variables, job);
     evaluator.share(all);
     found[std::size_t(all.rank())] = evaluator.run(*job.splits().stream(
-        task::Split::kValid, {.batch = job.train().batch, .shuffle = {}, .portion = {}}));
+        task::Split::kValid, {.batch = job.train().batch, .shuffle = {}, .shard_range = {}}));
   });
   CHECK(found[0].loss == found[1].loss);
   for (std::size_t i = 0; i < found[0].metrics.size(); ++i) {

@@ -40,11 +40,10 @@ std::vector<std::string> outputs_of(const Graph& g) {
 TEST_CASE("step graph: inputs and outputs of each graph") {
   using Names = std::vector<std::string>;
   const Job job = small_job({"train.accumulate=2"});
-  CHECK(inputs_of(build_step(job)) ==
-        Names{"first_row", "image", "label", "lr", "step", "tick", "weight"});
+  CHECK(inputs_of(build_step(job)) == Names{"first_row", "image", "label", "lr", "step", "weight"});
   CHECK(outputs_of(build_step(job)) == Names{"grad_norm", "loss"});
   CHECK(inputs_of(build_accumulate(job, {32})) ==
-        Names{"first_row", "image", "label", "tick", "weight"});
+        Names{"first_row", "image", "label", "step", "weight"});
   CHECK(outputs_of(build_accumulate(job, {32})) == Names{"loss"});
   const Graph evaluate = build_evaluate(job, {5});
   CHECK(inputs_of(evaluate) == Names{"image", "label", "weight"});
@@ -52,17 +51,17 @@ TEST_CASE("step graph: inputs and outputs of each graph") {
   CHECK(evaluate.type(evaluate.find_leaf("image")) == TensorType{DType::kF32, {5, 784}});
 }
 
-TEST_CASE("step graph: what layers watch is an output for who asks") {
+TEST_CASE("step graph: what layers monitor is an output for who asks") {
   using Names = std::vector<std::string>;
   const auto watched = [](const std::string& norm) {
-    std::vector<nn::Watch> watches;
-    const Graph g = build_step(small_job({"model.norm=" + norm, "model.layers=1"}), &watches);
+    std::vector<nn::Monitor> monitors;
+    const Graph g = build_step(small_job({"model.norm=" + norm, "model.layers=1"}), &monitors);
     Names names;
-    for (std::size_t i = 0; i < watches.size(); ++i) {
-      CHECK(std::ranges::count(outputs_of(g), watch_output(i)) == 1);
-      names.push_back(watches[i].layer + ": " + watches[i].name);
+    for (std::size_t i = 0; i < monitors.size(); ++i) {
+      CHECK(std::ranges::count(outputs_of(g), monitor_output(i)) == 1);
+      names.push_back(monitors[i].layer + ": " + monitors[i].name);
     }
-    CHECK(g.outputs().size() == 2 + watches.size());
+    CHECK(g.outputs().size() == 2 + monitors.size());
     return names;
   };
   CHECK(watched("powernorm") ==

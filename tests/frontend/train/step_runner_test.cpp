@@ -46,7 +46,7 @@ struct RunnerTrained {
          fmt::format("train.shards={}", shards)});
     const task::Splits& data = job.splits();
     const auto rows =
-        data.stream(task::Split::kTrain, {.batch = batch, .shuffle = 1, .portion = {}});
+        data.stream(task::Split::kTrain, {.batch = batch, .shuffle = 1, .shard_range = {}});
     OneRank one;
     const auto steps = make_steps(backend, variables, job, *rows, {one});
     for (std::int64_t step = 0; step < 2; ++step) {
@@ -96,7 +96,7 @@ TEST_CASE("step runner: the epochs that a limit of updates completes") {
     Variables variables(backend, 1);
     const Job job = test::small_job({"train.epochs=3", fmt::format("train.max_steps={}", c.limit)});
     const auto rows = job.splits().stream(
-        task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .portion = {}});
+        task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .shard_range = {}});
     const StepRunner runner(backend, variables, job, *rows);
     CHECK(runner.total_steps() == c.steps);
     CHECK(runner.total_epochs() == c.epochs);

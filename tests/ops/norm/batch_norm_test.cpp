@@ -23,7 +23,7 @@ NormBuild batch_norm(BatchNormAttrs attrs = {}) {
   };
 }
 
-// What y, mean, rstd, mean', var' are for x = (1, 3, 8), running mean 10 and var 20.
+// The values of y, mean, rstd, mean', var' for x = (1, 3, 8), running mean 10 and var 20.
 std::vector<double> run_three(const std::string& backend, const BatchNormAttrs& attrs) {
   NormData data{f64({3, 1}, {1, 3, 8}), f64({3, 1}, {1, 1, 1}), {}, {}, {}, 1e-5};
   data.state.push_back(f64({1}, {10}));

@@ -58,7 +58,7 @@ struct Step {
 
 }  // namespace
 
-// What is not clipped is normalized by the running statistics, as in evaluation.
+// Values that are not clipped are normalized by the running statistics, as in evaluation.
 TEST_CASE("batch_renorm: without clipping training gives what evaluation gives") {
   for (const std::string& backend : tested_backends()) {
     const Tensor x = random_normal({40, 3}, 1, 1, 2);

@@ -26,9 +26,9 @@ OpCase group_scaling(const Tensor& x, const GroupScalingAttrs& attrs) {
   return c;
 }
 
-// y, rrms and dx for a given dy.
+// y, rstd and dx for a given dy.
 struct Scaled {
-  Tensor y, rrms, dx;
+  Tensor y, rstd, dx;
 };
 
 Scaled run(const std::string& backend, const GroupScalingAttrs& attrs, const Tensor& x,
@@ -37,22 +37,22 @@ Scaled run(const std::string& backend, const GroupScalingAttrs& attrs, const Ten
   const TensorType type{DType::kF32, x.shape()};
   const Value in = g.input("x", type), y = ops::group_scaling(g, in, attrs);
   g.mark_output("y", y);
-  const Value rrms = y.at(GroupScalingOutput::kRrms);
-  g.mark_output("rrms", rrms);
-  g.mark_output("dx", g.add(kGroupScalingBackward, {in, rrms, g.input("dy", type)}, attrs));
+  const Value rstd = y.at(GroupScalingOutput::kRstd);
+  g.mark_output("rstd", rstd);
+  g.mark_output("dx", g.add(kGroupScalingBackward, {in, rstd, g.input("dy", type)}, attrs));
   Feeds feeds;
   feeds["x"] = x.clone();
   feeds["dy"] = dy.clone();
   Results results = run_graph(*make_backend(backend, {threads}), g, feeds);
-  return {std::move(results["y"]), std::move(results["rrms"]), std::move(results["dx"])};
+  return {std::move(results["y"]), std::move(results["rstd"]), std::move(results["dx"])};
 }
 
 Tensor float_normal(const Shape& shape, std::uint32_t stream, double mean = 0) {
   return random_normal(shape, stream, mean).to(DType::kF32).to(DType::kF64);
 }
 
-// y and rrms to 16 eps of what they are, dx to 64 eps of the terms that cancel in it:
-// rrms * max(max |dy|, max |xhat| * |mean(dy * xhat)|).
+// y and rstd to 16 eps of what they are, dx to 64 eps of the terms that cancel in it:
+// rstd * max(max |dy|, max |xhat| * |mean(dy * xhat)|).
 void compare(const Tensor& x, const GroupScalingAttrs& attrs) {
   CAPTURE(x.shape().text());
   const Tensor dy = float_normal(x.shape(), 2);
@@ -61,15 +61,15 @@ void compare(const Tensor& x, const GroupScalingAttrs& attrs) {
   const RowSizes s = scaled_groups(x.shape(), attrs.groups);
   const double eps = std::numeric_limits<float>::epsilon();
   for (std::int64_t k = 0; k < s.rows; ++k) {
-    const double rrms = expected.rrms.at(k);
+    const double rstd = expected.rstd.at(k);
     double largest_dy = 0, largest_xhat = 0, mean = 0;
     for (std::int64_t i = k * s.width; i < (k + 1) * s.width; ++i) {
       largest_dy = std::max(largest_dy, std::abs(dy.at(i)));
       largest_xhat = std::max(largest_xhat, std::abs(expected.y.at(i)));
       mean += dy.at(i) * expected.y.at(i) / double(s.width);
     }
-    const double scale = rrms * std::max(largest_dy, largest_xhat * std::abs(mean));
-    int wrong = std::abs(got.rrms.at(k) - rrms) > 16 * eps * rrms;
+    const double scale = rstd * std::max(largest_dy, largest_xhat * std::abs(mean));
+    int wrong = std::abs(got.rstd.at(k) - rstd) > 16 * eps * rstd;
     for (std::int64_t i = k * s.width; i < (k + 1) * s.width; ++i) {
       const double y = expected.y.at(i);
       wrong += !(std::abs(got.y.at(i) - y) <= 16 * eps * std::max(1.0, std::abs(y)));
@@ -162,9 +162,9 @@ TEST_CASE("group_scaling: dx over dy gives the same bits") {
     const auto backend = make_backend(name, {3});
     Graph g;
     const TensorType type{DType::kF32, {150, 301}};
-    const Value x = g.input("x", type), rrms = g.input("rrms", {DType::kF32, {150, 7}});
+    const Value x = g.input("x", type), rstd = g.input("rstd", {DType::kF32, {150, 7}});
     const Node& node =
-        g.node(g.add(kGroupScalingBackward, {x, rrms, g.input("dy", type)}, GroupScalingAttrs{7}));
+        g.node(g.add(kGroupScalingBackward, {x, rstd, g.input("dy", type)}, GroupScalingAttrs{7}));
     const auto stored = [&](std::uint32_t stream, const Shape& shape) {
       return random_normal(shape, stream).to(backend->storage(DType::kF32));
     };

@@ -21,7 +21,7 @@
 namespace keel::test {
 namespace {
 
-// A program that trains the norm alone, with its states from the start: "y", "rstd", "r", "dx",
+// A program that trains only the norm, with its states from the start: "y", "rstd", "r", "dx",
 // "dgain", "dbias". `keeps_states`: they are outputs too, so that none is written over.
 class Training {
  public:

@@ -27,7 +27,7 @@ Tensor mask_of(std::initializer_list<std::uint8_t> values) {
   return Tensor::of<std::uint8_t>({std::int64_t(values.size())}, values);
 }
 
-// y, rpsi and psi2' of x (3, 1) = (1, 3, 8), sum of squares 74, with gain 2, bias 0.5, psi2 20.
+// y, rstd and psi2' of x (3, 1) = (1, 3, 8), sum of squares 74, with gain 2, bias 0.5, psi2 20.
 Results run_three(const std::string& backend, const PnVAttrs& attrs, const Tensor& mask) {
   OpCase c;
   c.inputs.push_back(f64({3, 1}, {1, 3, 8}));
@@ -36,18 +36,18 @@ Results run_three(const std::string& backend, const PnVAttrs& attrs, const Tenso
   c.build = [&](Graph& g, const std::vector<Value>& in) {
     const auto one = [&](double v) { return g.constant(f64({1}, {v}).to(g.type(in[0]).dtype)); };
     const Value y = ops::pn_v(g, in[0], {one(2), one(0.5)}, {one(20), in[1]}, attrs);
-    const Value rpsi = y.at(PnVOutput::kRpsi);
-    return attrs.training ? std::vector{y, rpsi, y.at(PnVOutput::kNextPsi2)} : std::vector{y, rpsi};
+    const Value rstd = y.at(PnVOutput::kRstd);
+    return attrs.training ? std::vector{y, rstd, y.at(PnVOutput::kNextPsi2)} : std::vector{y, rstd};
   };
   return run_case(*make_backend(backend), c, DType::kF32);
 }
 
-// For the mask (1, 1, 1): y is (2, 6, 16) * rpsi + 0.5.
-void check_three(const PnVAttrs& attrs, double rpsi, double psi2) {
+// For the mask (1, 1, 1): y is (2, 6, 16) * rstd + 0.5.
+void check_three(const PnVAttrs& attrs, double rstd, double psi2) {
   for (const std::string& backend : tested_backends()) {
     const Results got = run_three(backend, attrs, mask_of({1, 1, 1}));
-    CHECK(got.at("y0").at(1) == doctest::Approx(6 * rpsi + 0.5));
-    CHECK(got.at("y1").at(0) == doctest::Approx(rpsi));
+    CHECK(got.at("y0").at(1) == doctest::Approx(6 * rstd + 0.5));
+    CHECK(got.at("y1").at(0) == doctest::Approx(rstd));
     REQUIRE(got.contains("y2") == attrs.training);
     if (attrs.training) CHECK(got.at("y2").at(0) == doctest::Approx(psi2));
   }
@@ -101,7 +101,7 @@ TEST_CASE("pn_v: the backward is the derivative") {
   }
 }
 
-// ||dx||^2 = rpsi^2 (||g||^2 - (xhat . g)^2 / B) for each feature (Shen et al. 2020, lemma 2).
+// ||dx||^2 = rstd^2 (||g||^2 - (xhat . g)^2 / B) for each feature (Shen et al. 2020, lemma 2).
 TEST_CASE("pn_v: the norm of the gradient") {
   const std::int64_t rows = 23, channels = 4;
   NormCase c{NormLayout::kColumns, channels, rows};
@@ -111,15 +111,15 @@ TEST_CASE("pn_v: the norm of the gradient") {
   const NormResult r = run_norm(*make_backend("reference"), pn_v(), data);
   for (std::int64_t k = 0; k < channels; ++k) {
     double dx2 = 0, g2 = 0, product = 0;
-    const double rpsi = r.outputs[PnVOutput::kRpsi].at(k);
+    const double rstd = r.outputs[PnVOutput::kRstd].at(k);
     for (std::int64_t e = 0; e < rows; ++e) {
       const std::int64_t i = c.at(k, e);
       const double g = data.dy.at(i) * data.gain->at(k);
       dx2 += std::pow(r.gradients[PnVGradient::kDx].at(i), 2);
       g2 += g * g;
-      product += g * data.x.at(i) * rpsi;
+      product += g * data.x.at(i) * rstd;
     }
-    const double expected = rpsi * rpsi * (g2 - product * product / double(rows));
+    const double expected = rstd * rstd * (g2 - product * product / double(rows));
     CHECK(dx2 == doctest::Approx(expected).epsilon(1e-12));
   }
 }

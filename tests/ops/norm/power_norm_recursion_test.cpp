@@ -53,10 +53,10 @@ TEST_CASE("power_norm recursion: nu is (1 - alpha_b) e over 50 steps") {
     const Tensor dy = random_normal({11, 3}, 100 + t).to(DType::kF32);
     const Results got = norm.step(x, dy);
     for (std::int64_t c = 0; c < 3; ++c) {
-      const double gain[] = {1.5, -0.5, 2}, rpsi = got.at("rpsi").at(c);
+      const double gain[] = {1.5, -0.5, 2}, rstd = got.at("rstd").at(c);
       double sum = 0;
       for (std::int64_t i = c; i < x.elements(); i += 3) {
-        const double xhat = x.at(i) * rpsi;
+        const double xhat = x.at(i) * rstd;
         sum += (dy.at(i) * gain[c] - 0.2 * e[std::size_t(c)] * xhat) * xhat;
       }
       e[std::size_t(c)] += sum / 11;
@@ -98,7 +98,7 @@ TEST_CASE("power_norm recursion: nu is bounded while the recursion contracts") {
       REQUIRE(got.at("contraction").at(0) < 1);
       double largest = 0;
       for (std::int64_t c = 0; c < 2; ++c) {
-        const double lambda = column_mean(x, dy, c) * got.at("rpsi").at(c);
+        const double lambda = column_mean(x, dy, c) * got.at("rstd").at(c);
         bound[std::size_t(c)] =
             std::max(bound[std::size_t(c)], std::abs(lambda / got.at("Gamma").at(c)));
         CHECK(std::abs(got.at("nu").at(c)) <= bound[std::size_t(c)] * (1 + 1e-12));

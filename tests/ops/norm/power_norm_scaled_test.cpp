@@ -107,7 +107,7 @@ TEST_CASE("power_norm: scaled, the backend agrees with the reference, step by st
   }
 }
 
-// y in units of eps of max(1, |y|), dx of the terms that cancel: rrms * max |rdx * dy| of its
+// y in units of eps of max(1, |y|), dx of the terms that cancel: row_rstd * max |rdx * dy| of its
 // group.
 TEST_CASE("power_norm: scaled, errors are bounded whatever the data" *
           doctest::test_suite("slow")) {
@@ -121,7 +121,7 @@ TEST_CASE("power_norm: scaled, errors are bounded whatever the data" *
       CAPTURE(data.mean);
       CAPTURE(data.deviation);
       const std::int64_t groups = 3, width = shape[1] / groups;
-      // In this mode rdx is rpsi, and a warm-up takes it from the batch.
+      // In this mode rdx is rstd, and a warm-up takes it from the batch.
       const PowerNormAttrs attrs{.mode = PowerNormMode::kPaper, .warmup = 1, .groups = groups};
       const Tensor x = random_normal(shape, 1, data.mean, data.deviation).to(DType::kF32);
       const Tensor dy = random_normal(shape, 2).to(DType::kF32);
@@ -132,11 +132,11 @@ TEST_CASE("power_norm: scaled, errors are bounded whatever the data" *
       for (std::int64_t k = 0; k < shape[0] * groups; ++k) {
         double largest = 0, difference = 0;
         for (std::int64_t i = k * width; i < (k + 1) * width; ++i) {
-          const double rdx = expected.at("rpsi").at(i % shape[1]);
+          const double rdx = expected.at("rstd").at(i % shape[1]);
           largest = std::max(largest, std::abs(rdx * dy.at(i)));
           difference = std::max(difference, std::abs(got.at("dx").at(i) - expected.at("dx").at(i)));
         }
-        error = std::max(error, difference / (expected.at("rrms").at(k) * largest));
+        error = std::max(error, difference / (expected.at("row_rstd").at(k) * largest));
       }
       CHECK(error <= 64 * kEps);
     }
@@ -198,7 +198,7 @@ TEST_CASE("power_norm: scaled, what rows left out hold does not matter") {
     const Results b =
         dirty.step(f64({3, 2}, {1, 2, nan, nan, 3, 4}), f64({3, 2}, {1, 2, nan, 5, 4, 3}));
     for (const auto& [name, value] : a) {
-      if (name == "rrms") continue;
+      if (name == "row_rstd") continue;
       CAPTURE(name);
       check_close(b.at(name).to(DType::kF64), value.to(DType::kF64), 0);
     }

@@ -112,7 +112,7 @@ TEST_CASE("power_norm: worked example, warm-up") {
       const Results got = norm.step(x, golden("inputs", "dy"));
       Tensor squares(DType::kF64, Shape{6});
       for (std::int64_t c = 0; c < 6; ++c) {
-        squares.as<double>()[std::size_t(c)] = std::pow(got.at("rpsi").at(c), -2) - 1e-5;
+        squares.as<double>()[std::size_t(c)] = std::pow(got.at("rstd").at(c), -2) - 1e-5;
       }
       const std::string section = fmt::format("PN release warm-up W=2, t={}, input sqrt(t)*x", t);
       check_golden_values(squares, section, "denominator_sq", 2e-5);

@@ -71,13 +71,13 @@ TEST_CASE("rms_norm: eps is inside the root, 1e-8 unless told") {
   c.inputs.push_back(f64({2, 2}, {0, 0, 3e-4, 4e-4}));
   c.build = [](Graph& g, const std::vector<Value>& in) {
     const Value y = ops::rms_norm(g, in[0], {});
-    return std::vector{y, y.at(RmsNormOutput::kRrms)};
+    return std::vector{y, y.at(RmsNormOutput::kRstd)};
   };
   c.gradients = false;
   const Results results = run_reference(c);
-  const double rrms = 1 / std::sqrt(12.5e-8 + 1e-8);
-  check_close(results.at("y0"), f64({2, 2}, {0, 0, 3e-4 * rrms, 4e-4 * rrms}));
-  check_close(results.at("y1"), f64({2}, {1e4, rrms}));
+  const double rstd = 1 / std::sqrt(12.5e-8 + 1e-8);
+  check_close(results.at("y0"), f64({2, 2}, {0, 0, 3e-4 * rstd, 4e-4 * rstd}));
+  check_close(results.at("y1"), f64({2}, {1e4, rstd}));
 }
 
 TEST_CASE("rms_norm: several axes are one row") {

@@ -1,4 +1,4 @@
-// What libtorch_cpu.so has: tensors, the dispatcher, threads.
+// The functions of libtorch_cpu.so: tensors, the dispatcher, threads.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -138,7 +138,7 @@ KEEL_API std::int32_t torch_get_mutable_data_ptr(Handle tensor, void** data) {
   return 0;
 }
 
-// Lists are arguments of commit() alone, which runs on CPUs.
+// Lists are arguments only of commit(), which runs on CPUs.
 KEEL_API std::int32_t torch_list_size(ListObject*, std::size_t*) { return 1; }
 KEEL_API std::int32_t torch_list_get_item(ListObject*, std::size_t, Value*) { return 1; }
 KEEL_API std::int32_t torch_delete_list(ListObject*) { return 1; }

@@ -1,4 +1,4 @@
-// What libtorch_cuda.so has: the current stream of each GPU.
+// The function of libtorch_cuda.so: the current stream of each GPU.
 #include "tests/plugin/fake_torch/fake_torch.h"
 
 namespace {

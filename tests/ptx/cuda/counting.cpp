@@ -23,7 +23,7 @@ std::vector<Latencies> read_latencies(const char* text) {
   return all;
 }
 
-// What tells launches apart.
+// The key by which launches differ.
 std::string key_of(const Launch& launch) {
   const auto* const parameters = reinterpret_cast<const char*>(launch.parameters.data());
   return fmt::format("{} {} {} {}", launch.code.name, launch.blocks, launch.threads,

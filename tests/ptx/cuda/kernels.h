@@ -16,7 +16,8 @@ namespace keel::ptx {
 
 class Kernels {
  public:
-  // What nvcc's code registers before main(): binaries, and in each the names of host functions.
+  // The objects that nvcc's code registers before main(): binaries, and in each the names of host
+  // functions.
   void** add_binary(const void* fatbin);
   void add_function(void** binary, const void* host, const char* name);
 

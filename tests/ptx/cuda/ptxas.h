@@ -1,4 +1,4 @@
-// What ptxas said of kernels while they were compiled.
+// The messages of ptxas about kernels while they were compiled.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the code that nvcc writes calls by itself: before main(), and for kernel<<<...>>>(...).
+// The functions that the code of nvcc calls by itself: before main(), and for kernel<<<...>>>(...).
 #include <cstring>
 
 #include "tests/ptx/cuda/device.h"

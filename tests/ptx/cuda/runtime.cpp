@@ -169,7 +169,7 @@ KEEL_PTX_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return cudaSuccess;
   });
 }
-// What comes later on the stream is done at once, so that the event has to be reached now.
+// Later work on the stream is done at once, so the event has to be reached now.
 KEEL_PTX_API cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned) {
   return answer([&] {
     event_of(event).wait();

@@ -23,7 +23,7 @@ struct Rules {
         training(a.training),
         counts_padding(a.counts_padding()) {}
 
-  // What a sum of squares is divided by.
+  // The divisor of a sum of squares.
   template <class Sums>
   __device__ double divisor(const Sums& of, bool is_unbiased) const {
     return variance_count(std::int64_t(counts_padding ? of.all : of.count), is_unbiased);

@@ -13,13 +13,13 @@ struct AlongGroup {
   AlongRow channels;
   std::int64_t inner;
 
-  __device__ Quad quad(std::int64_t column, int count, bool is_aligned) const {
-    if constexpr (!kIsImage) return channels.quad(column, count, is_aligned);
-    Quad quad{};
+  __device__ Group4 group4(std::int64_t column, int count, bool is_aligned) const {
+    if constexpr (!kIsImage) return channels.group4(column, count, is_aligned);
+    Group4 group4{};
     for (int i = 0; i < count; ++i) {
-      quad.at[i] = channels.values.get(channels.first + (column + i) / inner, channels.otherwise);
+      group4.at[i] = channels.values.get(channels.first + (column + i) / inner, channels.otherwise);
     }
-    return quad;
+    return group4;
   }
 };
 

@@ -31,9 +31,9 @@ struct MomentTerms {
     double anchor;
   };
   __device__ static Channel channel(float anchor) { return {anchor, anchor}; }
-  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
+  __device__ void operator()(const float (&of)[kTensors], const TileStep& step, const Channel& c,
                              double (&sums)[kSums]) const {
-    const double residual = double(turn.is_kept ? of[0] : c.at) - c.anchor;
+    const double residual = double(step.is_kept ? of[0] : c.at) - c.anchor;
     sums[1] += residual;
     sums[2] = fma(residual, residual, sums[2]);
   }
@@ -118,9 +118,9 @@ struct CentreColumns {
             gain.get(c, 1),
             bias.get(c, 0)};
   }
-  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
+  __device__ float operator()(const float (&of)[kTensors], const TileStep& step,
                               const Channel& c) const {
-    if (!turn.is_kept) return pads_with_bias ? c.bias : 0;
+    if (!step.is_kept) return pads_with_bias ? c.bias : 0;
     return ((of[0] * c.part - c.coarse - c.fine) * c.scale + c.d) * c.gain + c.bias;
   }
 };
@@ -151,14 +151,14 @@ struct GradientTerms : PlainSums {
     double mean;
   };
   __device__ Channel channel(std::int64_t c) const { return {mean[c], mean[c]}; }
-  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
+  __device__ void operator()(const float (&of)[kTensors], const TileStep& step, const Channel& c,
                              double (&sums)[kSums]) const {
-    const double residual = double(turn.is_kept ? of[0] : c.at) - c.mean;
-    const double dy = turn.is_kept ? of[1] : 0;
+    const double residual = double(step.is_kept ? of[0] : c.at) - c.mean;
+    const double dy = step.is_kept ? of[1] : 0;
     sums[0] += dy;
     sums[1] = fma(dy, residual, sums[1]);
     sums[2] += residual;
-    if (turn.is_left_out) sums[4] += of[1];
+    if (step.is_left_out) sums[4] += of[1];
   }
   __device__ static void count(double kept, double, double (&sums)[kSums]) { sums[3] += kept; }
 };
@@ -217,9 +217,9 @@ struct CentreColumnsGradient {
             float(mean_g[c]),
             float(slope[c])};
   }
-  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
+  __device__ float operator()(const float (&of)[kTensors], const TileStep& step,
                               const Channel& c) const {
-    if (!turn.is_kept) return 0;
+    if (!step.is_kept) return 0;
     const float g = of[1] * c.gain;
     if (!training) return c.factor * g;
     const float xhat = (of[0] * c.part - c.mean) * c.rstd - c.low;

@@ -1,5 +1,5 @@
 // Sums over all elements of each column or channel, in two stages: first the sums of chunks of a
-// column, in double, then the sum of the chunks' sums in order. Chunks depend on the sizes alone,
+// column, in double, then the sum of the chunks' sums in order. Chunks depend only on the sizes,
 // so results have the same bits from run to run.
 #pragma once
 
@@ -18,9 +18,9 @@ namespace keel::cuda {
 //   channel(c)          the Channel of c; with kAnchored: channel(anchor), where `anchor` is one of
 //                       the channel's kept elements
 //   count(kept, left_out, sums)  if it is there, adds the numbers of elements of a column
-//   terms(values of an element, turn, channel, sums)  adds the terms of an element. Where none
+//   terms(values of an element, step, channel, sums)  adds the terms of an element. Where none
 //                       exists the values are 0, and must add 0: terms that are 0 for values
-//                       of 0 need not ask whether turn.exists
+//                       of 0 need not ask whether step.exists
 // With kAnchored, sums of a part of a column are about an anchor. close(sums, anchor) makes sums of
 // them that are about none, and open(sums, anchor) does the reverse.
 struct PlainSums {
@@ -31,27 +31,27 @@ struct PlainSums {
   __device__ static Channel channel(std::int64_t c) { return {c}; }
 };
 
-// Adds up the elements of all turns. load(channels) makes the Channels, when the first elements are
+// Adds up the elements of all steps. load(channels) makes the Channels, when the first elements are
 // on their way already; while some are added, the next are on theirs.
-template <bool kMasked, class Terms, int kWide, int kChannels, class Turns, class Load>
-__device__ void add_turns(const Terms& terms, Turns turns, Load load,
+template <bool kMasked, class Terms, int kWide, int kChannels, class TileSteps, class Load>
+__device__ void add_steps(const Terms& terms, TileSteps steps, Load load,
                           typename Terms::Channel (&channels)[kChannels],
                           double (&sums)[kWide][Terms::kSums]) {
   using Turned = Batch<Terms, kWide, Terms::kTensors == 1 ? 4 : 2>;
-  if (!turns.go_on()) return;
+  if (!steps.go_on()) return;
   int kept = 0, left_out = 0;
   const auto add = [&](Turned& batch) {
     batch.template each<kMasked>(
-        terms, [&](const Turn& turn, const float(&values)[kWide][Terms::kTensors]) {
-          kept += turn.is_kept;
-          left_out += turn.is_left_out;
-          for (int w = 0; w < kWide; ++w) terms(values[w], turn, channels[w % kChannels], sums[w]);
+        terms, [&](const TileStep& step, const float(&values)[kWide][Terms::kTensors]) {
+          kept += step.is_kept;
+          left_out += step.is_left_out;
+          for (int w = 0; w < kWide; ++w) terms(values[w], step, channels[w % kChannels], sums[w]);
         });
   };
-  Turned now(terms, turns);
+  Turned now(terms, steps);
   load(channels);
-  while (turns.go_on()) {
-    const Turned next(terms, turns);
+  while (steps.go_on()) {
+    const Turned next(terms, steps);
     add(now);
     now = next;
   }
@@ -60,14 +60,14 @@ __device__ void add_turns(const Terms& terms, Turns turns, Load load,
     for (int w = 0; w < kWide; ++w) terms.count(kept, left_out, sums[w]);
   }
 }
-template <class Terms, int kWide, int kChannels, class Turns, class Load>
-__device__ void add_turns(const Terms& terms, const Turns& turns, Load load,
+template <class Terms, int kWide, int kChannels, class TileSteps, class Load>
+__device__ void add_steps(const Terms& terms, const TileSteps& steps, Load load,
                           typename Terms::Channel (&channels)[kChannels],
                           double (&sums)[kWide][Terms::kSums]) {
   if constexpr (requires { terms.kept; }) {
-    if (terms.kept.mask) return add_turns<true>(terms, turns, load, channels, sums);
+    if (terms.kept.mask) return add_steps<true>(terms, steps, load, channels, sums);
   }
-  add_turns<false>(terms, turns, load, channels, sums);
+  add_steps<false>(terms, steps, load, channels, sums);
 }
 
 // kWide neighbouring elements of x.
@@ -106,15 +106,15 @@ inline Chunks chunks_of(const ColumnSizes& sizes, int sums) {
   const Tiling tiling = tiling_of(sizes);
   const bool is_image = sizes.inner > 1;
   const std::int64_t units = sizes.outer * tiling.groups;
-  const std::int64_t turn = is_image ? kColumnBlock : tiling.slots();
+  const std::int64_t step = is_image ? kColumnBlock : tiling.slots();
   const std::int64_t wanted = kBlocksWanted / std::max<std::int64_t>(tiling.strips, 1);
-  const std::int64_t least = is_image ? 2048 / tiling.wide : std::max<std::int64_t>(64, 2 * turn);
+  const std::int64_t least = is_image ? 2048 / tiling.wide : std::max<std::int64_t>(64, 2 * step);
   const std::int64_t doubles = std::max<std::int64_t>(sums * sizes.channels, 1);
   const std::int64_t in_memory = std::max((1 << 17) / doubles, sizes.count() / 256);
   const std::int64_t most =
       std::max<std::int64_t>(1, std::min({wanted, ceil_div(units, least), in_memory}));
   if (most == 1) return {1, units};
-  const std::int64_t length = ceil_div(ceil_div(units, most), turn) * turn;
+  const std::int64_t length = ceil_div(ceil_div(units, most), step) * step;
   return {ceil_div(units, length), length};
 }
 
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
       for (int w = 0; w < kWide; ++w) of[w] = terms.channel(place.column + w);
     }
   };
-  add_turns(terms, TokenTurns(sizes, tiling, place, first, last), load, channels, sums);
+  add_steps(terms, TokenSteps(sizes, tiling, place, first, last), load, channels, sums);
   join_slots(sums, tiling.lanes());
   if (place.slot > 0 || !place.exists) return;
   if constexpr (Terms::kAnchored) {
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
       of[0] = terms.channel(channel);
     }
   };
-  add_turns(terms, ImageTurns(sizes, tiling, channel, first, last), load, channels, sums);
+  add_steps(terms, ImageSteps(sizes, tiling, channel, first, last), load, channels, sums);
   double own[1][kSums];
   for (int s = 0; s < kSums; ++s) {
     own[0][s] = sums[0][s];

@@ -1,5 +1,5 @@
 // Shared code of column norms: the rows that a mask keeps, memory for one value a channel, and
-// loops over all elements with the data of their channel at hand.
+// loops over all elements with the data of their channel available.
 #pragma once
 
 #include "backends/cuda/kernels/norm/column_sums.cuh"
@@ -48,23 +48,25 @@ struct GivenSums {
 };
 
 // `f` computes an element of f.out from those of its tensors, each read once. It has kTensors and
-// tensors, a type Channel, f.channel(c), and f(values, turn, channel); with f.kept it is told which
-// rows are kept. This does it for the elements of all turns, kTurns at a time. load(channels) makes
+// tensors, a type Channel, f.channel(c), and f(values, step, channel); with f.kept it is told which
+// rows are kept. This does it for the elements of all steps, kSteps at a time. load(channels) makes
 // the Channels, when the first elements are on their way already.
-inline constexpr int kMapTurns = 4;
-template <class F, int kWide, int kChannels, class Turns, class Load>
-__device__ void map_turns(const F& f, Turns turns, Load load,
+inline constexpr int kMapSteps = 4;
+template <class F, int kWide, int kChannels, class TileSteps, class Load>
+__device__ void map_steps(const F& f, TileSteps steps, Load load,
                           typename F::Channel (&channels)[kChannels]) {
   bool is_loaded = false;
-  while (turns.go_on()) {
-    Batch<F, kWide, kMapTurns> batch(f, turns);
+  while (steps.go_on()) {
+    Batch<F, kWide, kMapSteps> batch(f, steps);
     if (!is_loaded) load(channels);
     is_loaded = true;
-    batch.template each<true>(f, [&](const Turn& turn, const float(&values)[kWide][F::kTensors]) {
-      float result[kWide];
-      for (int w = 0; w < kWide; ++w) result[w] = f(values[w], turn, channels[w % kChannels]);
-      if (turn.exists) store_wide<kWide>(f.out, turn.at, result);
-    });
+    batch.template each<true>(f,
+                              [&](const TileStep& step, const float(&values)[kWide][F::kTensors]) {
+                                float result[kWide];
+                                for (int w = 0; w < kWide; ++w)
+                                  result[w] = f(values[w], step, channels[w % kChannels]);
+                                if (step.exists) store_wide<kWide>(f.out, step.at, result);
+                              });
   }
 }
 
@@ -79,7 +81,7 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
   const auto load = [&](auto& of) {
     for (int w = 0; w < kWide; ++w) of[w] = f.channel(place.column + w);
   };
-  map_turns<F, kWide>(f, TokenTurns(sizes, tiling, place, first, last), load, channels);
+  map_steps<F, kWide>(f, TokenSteps(sizes, tiling, place, first, last), load, channels);
 }
 
 // For images: a warp handles a part of one channel of one image, of which it has `parts`.
@@ -93,10 +95,10 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
   const std::int64_t part = Divided(tiling.groups + parts - 1, parts).quotient;
   const std::int64_t first = plane.rest * part, end = first + part;
   typename F::Channel channels[1];
-  const PlaneTurns turns(sizes, tiling, plane.quotient, first,
+  const PlaneSteps steps(sizes, tiling, plane.quotient, first,
                          end < tiling.groups ? end : tiling.groups);
-  map_turns<F, kWide>(
-      f, turns, [&](auto& of) { of[0] = f.channel(channel.rest); }, channels);
+  map_steps<F, kWide>(
+      f, steps, [&](auto& of) { of[0] = f.channel(channel.rest); }, channels);
 }
 
 template <class F>
@@ -105,13 +107,13 @@ void map_columns(const ColumnSizes& sizes, const F& f) {
   const bool is_wide = tiling.wide == 4;
   if (sizes.inner == 1) {
     // Threads of large tensors have up to 8 batches, since making the Channels takes time.
-    const std::int64_t batch = kMapTurns * tiling.slots();
+    const std::int64_t batch = kMapSteps * tiling.slots();
     const std::int64_t batches = tiling.strips * ceil_div(sizes.outer, batch);
     const std::int64_t rows = batch * std::clamp<std::int64_t>(batches / (2 * kBlocksWanted), 1, 8);
     launch(is_wide ? map_tokens<F, 4> : map_tokens<F, 1>,
            {tiling.strips * ceil_div(sizes.outer, rows), kColumnBlock}, sizes, tiling, rows, f);
   } else {
-    const std::int64_t parts = ceil_div(tiling.groups, kMapTurns * kWarp);
+    const std::int64_t parts = ceil_div(tiling.groups, kMapSteps * kWarp);
     const std::int64_t warps = parts * sizes.outer * sizes.channels;
     launch(is_wide ? map_images<F, 4> : map_images<F, 1>,
            {ceil_div(warps, kColumnBlock / kWarp), kColumnBlock}, sizes, tiling, parts, f);

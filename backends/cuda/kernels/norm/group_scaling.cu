@@ -21,7 +21,7 @@ Prepared prepare_group_scaling(const NodeContext& context) {
                         {{}, 1},
                         {{}, 0},
                         Result(b.outputs[Out::kY]),
-                        output(b.outputs[Out::kRrms]),
+                        output(b.outputs[Out::kRstd]),
                         sizes},
                        QuadraticMean{attrs.eps});
   });
@@ -34,7 +34,7 @@ Prepared prepare_group_scaling_backward(const NodeContext& context) {
     run_scaled_backward({Data(b.inputs[BackIn::kX]),
                          Data(b.inputs[BackIn::kDy]),
                          {{}, 1},
-                         input(b.inputs[BackIn::kRrms]),
+                         input(b.inputs[BackIn::kRstd]),
                          Result(b.outputs[BackOut::kDx]),
                          sizes});
   });

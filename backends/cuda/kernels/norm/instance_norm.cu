@@ -176,7 +176,7 @@ bool fits(const SequenceSizes& s) { return s.steps <= 16 * kRowsAtOnce; }
 struct Shares : PlainSums {
   static constexpr int kTensors = 2, kSums = 2;
   Global<const float> tensors[kTensors];  // of dgain, of dbias
-  __device__ void operator()(const float (&of)[kTensors], const Turn&, const Channel&,
+  __device__ void operator()(const float (&of)[kTensors], const TileStep&, const Channel&,
                              double (&sums)[kSums]) const {
     sums[0] += of[0];
     sums[1] += of[1];

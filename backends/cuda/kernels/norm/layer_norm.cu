@@ -39,11 +39,11 @@ struct AffineTerms : PlainSums {
         fine(fine),
         groups(s.groups),
         channels(s.channels) {}
-  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
+  __device__ void operator()(const float (&of)[kTensors], const TileStep& step, const Channel& c,
                              double (&sums)[kSums]) const {
-    const std::int64_t row = groups == 1 ? turn.row : turn.row * groups + c.index / channels;
+    const std::int64_t row = groups == 1 ? step.row : step.row * groups + c.index / channels;
     // Of an element that does not exist, 0 less the mean may be too much for a float.
-    const float xhat = turn.exists ? Xhat({mean[row], fine[row]}, rstd[row])(of[0]) : 0;
+    const float xhat = step.exists ? Xhat({mean[row], fine[row]}, rstd[row])(of[0]) : 0;
     sums[0] += double(of[1]) * xhat;
     sums[1] += of[1];
   }

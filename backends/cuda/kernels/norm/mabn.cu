@@ -22,7 +22,7 @@ struct Ring {
     for (std::int64_t row = 0; row < m; ++row) before.prefetch(row * channels + c);
   }
   // Puts `value` into the row of this step and returns what stands for the buffer: its mean over
-  // the rows, or the value alone. Where the batch has no row (`is_empty`) the buffer stays as it
+  // the rows, or just the value. Where the batch has no row (`is_empty`) the buffer stays as it
   // was.
   __device__ double push(std::int64_t c, const MabnPhase& phase, double value,
                          bool is_empty) const {

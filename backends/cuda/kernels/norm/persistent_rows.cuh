@@ -1,7 +1,7 @@
 // The backward of rows with gain and bias in one sweep: x and dy are read once, for dx, dgain and
 // dbias together. The number of blocks is fixed: one for each multiprocessor of an H200. Blocks
 // process chunks of neighbouring rows and keep a sum for every column in registers; a small second
-// kernel adds the blocks' sums. The cut into chunks depends on the rows' sizes alone, and so does
+// kernel adds the blocks' sums. The cut into chunks depends only on the rows' sizes, and so does
 // the order of all additions.
 #pragma once
 
@@ -77,7 +77,7 @@ __device__ void over_team(float (&sums)[kSums], int parity) {
 template <int kFours>
 struct SharedAlong {
   Shared<float4, kFours>* values;
-  __device__ Quad quad(std::int64_t column, int, bool) const {
+  __device__ Group4 group4(std::int64_t column, int, bool) const {
     const float4 four = (*values)[int(column) / 4];
     return {four.x, four.y, four.z, four.w};
   }
@@ -159,7 +159,7 @@ __device__ void add_up(const float (&sums)[kSweepItems], Global<double> partial,
   }
 }
 
-// A block processes a chunk of one group's rows; its teams of kThreads take the rows in turn.
+// A block processes a chunk of one group's rows; its teams of kThreads take the rows in step.
 template <int kThreads, bool kIsCentred>
 __global__ void __launch_bounds__(kSweepBlock, 1) sweep_rows(Sweep a) {
   constexpr int kFours = kThreads * kSweepItems / 4, kTeams = kSweepBlock / kThreads;
@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(kSweepBlock, 1) sweep_rows(Sweep a) {
   const AlongRow gains{a.gain, 1, group * a.width};
   for (int four = int(threadIdx.x); 4 * four < a.width; four += kSweepBlock) {
     const int left = int(a.width) - 4 * four;
-    const Quad quad = gains.quad(4 * four, left < 4 ? left : 4, a.width % 4 == 0);
-    gain[four] = make_float4(quad.at[0], quad.at[1], quad.at[2], quad.at[3]);
+    const Group4 group4 = gains.group4(4 * four, left < 4 ? left : 4, a.width % 4 == 0);
+    gain[four] = make_float4(group4.at[0], group4.at[1], group4.at[2], group4.at[3]);
   }
   __syncthreads();
   // The teams of a warp continue together, as long as the first of them has a row.
@@ -181,8 +181,8 @@ __global__ void __launch_bounds__(kSweepBlock, 1) sweep_rows(Sweep a) {
   do {
     SweepSums sums;
     int parity = 0;
-    for (int turn = 0; turn < kSweepRows; ++turn) {
-      const std::int64_t sample = begin + turn * kTeams + team;
+    for (int step = 0; step < kSweepRows; ++step) {
+      const std::int64_t sample = begin + step * kTeams + team;
       if (sample - behind >= last) break;
       const Row<kThreads, kSweepItems, 2> row({a.x, a.dy}, sample * a.groups + group, a.width,
                                               sample < last);

@@ -11,26 +11,26 @@ using Out = PnVOutput;
 using BackIn = PnVBackwardInput;
 using BackOut = PnVGradient;
 
-// Writes rpsi of the batch and psi2', or in evaluation rpsi of psi2.
+// Writes rstd of the batch and psi2', or in evaluation rstd of psi2.
 struct Statistics {
   double eps, keep;
   Global<const float> psi2;
-  Global<float> rpsi, next_psi2;
+  Global<float> rstd, next_psi2;
 
   __device__ void prefetch(std::int64_t c) const { psi2.prefetch(c); }
   __device__ void operator()(std::int64_t c, SquareSums sums) const {
     const double running = psi2[c];
     const double batch = sums.count > 0 ? sums.squares / sums.count : running;
-    rpsi[c] = float(1 / sqrt(batch + eps));
+    rstd[c] = float(1 / sqrt(batch + eps));
     next_psi2[c] = float(sums.count > 0 ? keep * running + (1 - keep) * batch : running);
   }
-  __device__ void operator()(std::int64_t c) const { rpsi[c] = float(1 / sqrt(psi2[c] + eps)); }
+  __device__ void operator()(std::int64_t c) const { rstd[c] = float(1 / sqrt(psi2[c] + eps)); }
 };
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
   const KeptRows kept = kept_rows(b.inputs[In::kMask]);
   const Statistics statistics{attrs.eps, attrs.keep, input(b.inputs[In::kPsi2]),
-                              output(b.outputs[Out::kRpsi]), output(b.outputs[Out::kNextPsi2])};
+                              output(b.outputs[Out::kRstd]), output(b.outputs[Out::kNextPsi2])};
   if (attrs.training) {
     run_uncentred_statistics(b, sizes, {kept, global<const double>(b.inputs[In::kSquares])},
                              statistics);
@@ -38,7 +38,7 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& att
     each_channel(sizes, statistics);
   }
   map_columns(sizes, ScaleColumns<>{{Data(b.inputs[In::kX])},
-                                    statistics.rpsi,
+                                    statistics.rstd,
                                     {},
                                     input(b.inputs[In::kGain]),
                                     input(b.inputs[In::kBias]),
@@ -61,15 +61,15 @@ struct Gradients {
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
-  const auto gain = input(b.inputs[BackIn::kGain]), rpsi = input(b.inputs[BackIn::kRpsi]);
+  const auto gain = input(b.inputs[BackIn::kGain]), rstd = input(b.inputs[BackIn::kRstd]);
   const Gradients gradients{gain, output(b.outputs[BackOut::kDgain]),
                             output(b.outputs[BackOut::kDbias]),
                             uncentred_scratch(b, sizes, true).vector(0)};
   run_uncentred_backward(b, sizes,
                          {Data(b.inputs[BackIn::kX]),
                           Data(b.inputs[BackIn::kDy]),
-                          rpsi,
-                          rpsi,
+                          rstd,
+                          rstd,
                           {},
                           gain,
                           kept_rows(b.inputs[BackIn::kMask]),

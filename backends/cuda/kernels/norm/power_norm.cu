@@ -39,7 +39,7 @@ struct Statistics {
   Rules rules;
   Global<const float> psi2;
   Global<const std::int32_t> step;
-  Global<float> rpsi, rdx, gamma, next_psi2;
+  Global<float> rstd, rdx, gamma, next_psi2;
   Global<std::int32_t> next_step;
 
   __device__ void prefetch(std::int64_t c) const { psi2.prefetch(c); }
@@ -65,12 +65,12 @@ struct Statistics {
 
  private:
   __device__ void write(std::int64_t c, double divisor, double dx_divisor) const {
-    rpsi[c] = float(1 / sqrt(divisor + rules.eps));
+    rstd[c] = float(1 / sqrt(divisor + rules.eps));
     rdx[c] = float(1 / sqrt(dx_divisor + rules.eps));
   }
 };
 
-// What is watched of the recursion of nu: the largest of two vectors.
+// The watched quantities of the recursion of nu: the largest of two vectors.
 struct Watch {
   double rate;  // 1 - alpha_b
   Global<const float> gamma, nu;
@@ -97,7 +97,7 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttr
   const Statistics statistics{Rules(attrs),
                               input(b.inputs[In::kPsi2]),
                               global<const std::int32_t>(b.inputs[In::kStep]),
-                              output(b.outputs[Out::kRpsi]),
+                              output(b.outputs[Out::kRstd]),
                               output(b.outputs[Out::kRdx]),
                               output(b.outputs[Out::kGamma]),
                               output(b.outputs[Out::kNextPsi2]),
@@ -113,7 +113,7 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttr
            sizes.channels);
   }
   map_columns(sizes, ScaleColumns<Scales>{{Data(b.inputs[In::kX])},
-                                          statistics.rpsi,
+                                          statistics.rstd,
                                           {},
                                           input(b.inputs[In::kGain]),
                                           input(b.inputs[In::kBias]),
@@ -129,14 +129,14 @@ struct Gradients {
   Global<const float> gain, gamma, nu;
   Global<float> dgain, dbias, next_nu;
   Global<double> slope;
-  Global<const float> rpsi, rdx;
+  Global<const float> rstd, rdx;
   Global<float> of_dy, of_z;
 
   __device__ void prefetch(std::int64_t c) const {
     gain.prefetch(c);
     gamma.prefetch(c);
     nu.prefetch(c);
-    rpsi.prefetch(c);
+    rstd.prefetch(c);
     rdx.prefetch(c);
   }
   __device__ void operator()(std::int64_t c, UncentredGradientSums sums) const {
@@ -144,7 +144,7 @@ struct Gradients {
     if (dbias) dbias[c] = float(sums.dy);
     if (of_dy) {
       of_dy[c] = rdx[c] * gain.get(c, 1);
-      of_z[c] = next_nu ? float(double(rdx[c]) * nu[c] * rpsi[c]) : 0;
+      of_z[c] = next_nu ? float(double(rdx[c]) * nu[c] * rstd[c]) : 0;
     }
     if (!next_nu) return;
     if (slope) slope[c] = nu[c];
@@ -165,7 +165,7 @@ Gradients gradients_of(const Binding& b, const PowerNormAttrs& attrs) {
           output(b.outputs[BackOut::kDbias]),
           attrs.training ? output(b.outputs[BackOut::kNextNu]) : Global<float>(),
           {},
-          input(b.inputs[BackIn::kRpsi]),
+          input(b.inputs[BackIn::kRstd]),
           input(b.inputs[BackIn::kRdx]),
           {},
           {}};
@@ -173,7 +173,7 @@ Gradients gradients_of(const Binding& b, const PowerNormAttrs& attrs) {
 UncentredBackward backward_of(const Binding& b, const PowerNormAttrs& attrs) {
   return {Data(b.inputs[BackIn::kX]),
           Data(b.inputs[BackIn::kDy]),
-          input(b.inputs[BackIn::kRpsi]),
+          input(b.inputs[BackIn::kRstd]),
           input(b.inputs[BackIn::kRdx]),
           {},
           input(b.inputs[BackIn::kGain]),
@@ -189,19 +189,20 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAtt
   run_uncentred_backward(b, sizes, backward_of(b, attrs), gradients);
 }
 
-// With a scaling in front, z = x * rrms is never stored: whoever reads x makes it anew.
+// With a scaling in front, z = x * row_rstd is never stored: a kernel that reads x computes it
+// again.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
-    scales_of_rows(Data x, Global<float> rrms, RowSizes sizes, QuadraticMean scale_of) {
+    scales_of_rows(Data x, Global<float> row_rstd, RowSizes sizes, QuadraticMean scale_of) {
   if (R::is_idle(sizes.rows)) return;
   const R row({x}, sizes);
   const float scale = scale_of(row_squares(row, Mean{}), sizes.width);
-  if (row.is_first()) rrms[row.index()] = scale;
+  if (row.is_first()) row_rstd[row.index()] = scale;
 }
 
 struct ScaledGradient {
   Data x, dy;
-  Global<const float> rrms, of_dy, of_z;
+  Global<const float> row_rstd, of_dy, of_z;
   KeptRows kept;
   Result dx;
   std::int64_t groups;
@@ -213,7 +214,7 @@ __global__ void __launch_bounds__(R::kBlock) scaled_dx(ScaledGradient a, RowSize
   if (R::is_idle(sizes.rows)) return;
   const R row({a.x, a.dy}, sizes);
   const Divided place(row.index(), a.groups);
-  const float s = a.rrms[row.index()];
+  const float s = a.row_rstd[row.index()];
   const bool is_kept = a.kept(place.quotient);
   const AlongRow of_dy{a.of_dy, 0, place.rest * sizes.width};
   const AlongRow of_z{a.of_z, 0, place.rest * sizes.width};
@@ -241,12 +242,12 @@ struct Groups {
 };
 
 void run_scaled_forward(const Binding& b, const Groups& groups, const PowerNormAttrs& attrs) {
-  const auto rrms = output(b.outputs[Out::kRrms]);
+  const auto row_rstd = output(b.outputs[Out::kRowRstd]);
   with_row<1>(groups.rows.width, [&]<class R>(std::type_identity<R> row) {
-    launch(scales_of_rows<R>, grid_of_rows(row, groups.rows.rows), Data(b.inputs[In::kX]), rrms,
+    launch(scales_of_rows<R>, grid_of_rows(row, groups.rows.rows), Data(b.inputs[In::kX]), row_rstd,
            groups.rows, QuadraticMean{attrs.scaling_eps});
   });
-  run_forward(b, groups.columns, attrs, RowScales{rrms, groups.count, groups.rows.width});
+  run_forward(b, groups.columns, attrs, RowScales{row_rstd, groups.count, groups.rows.width});
 }
 
 void run_scaled_backward(const Binding& b, const Groups& groups, const PowerNormAttrs& attrs) {
@@ -254,11 +255,12 @@ void run_scaled_backward(const Binding& b, const Groups& groups, const PowerNorm
   Gradients gradients = gradients_of(b, attrs);
   gradients.of_dy = scratch.floats(0), gradients.of_z = scratch.floats(1);
   const UncentredBackward t = backward_of(b, attrs);
-  const auto rrms = input(b.inputs[BackIn::kRrms]);
-  uncentred_sums(b, groups.columns, t, gradients, RowScales{rrms, groups.count, groups.rows.width});
+  const auto row_rstd = input(b.inputs[BackIn::kRowRstd]);
+  uncentred_sums(b, groups.columns, t, gradients,
+                 RowScales{row_rstd, groups.count, groups.rows.width});
   with_row<2>(groups.rows.width, [&]<class R>(std::type_identity<R> row) {
     launch(scaled_dx<R>, grid_of_rows(row, groups.rows.rows),
-           ScaledGradient{t.x, t.dy, rrms, gradients.of_dy, gradients.of_z, t.kept, t.dx,
+           ScaledGradient{t.x, t.dy, row_rstd, gradients.of_dy, gradients.of_z, t.kept, t.dx,
                           groups.count},
            groups.rows);
   });

@@ -13,16 +13,16 @@ using Out = RmsNormOutput;
 using BackIn = RmsNormBackwardInput;
 using BackOut = RmsNormGradient;
 
-// What an element adds to dgain and dbias.
+// The terms that an element adds to dgain and dbias.
 struct ParameterTerms : PlainSums {
   static constexpr int kTensors = 2, kSums = 2;
   Data tensors[kTensors];  // x, dy
-  Global<const float> rrms;
+  Global<const float> rstd;
 
-  ParameterTerms(Data x, Data dy, Global<const float> rrms) : tensors{x, dy}, rrms(rrms) {}
-  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel&,
+  ParameterTerms(Data x, Data dy, Global<const float> rstd) : tensors{x, dy}, rstd(rstd) {}
+  __device__ void operator()(const float (&of)[kTensors], const TileStep& step, const Channel&,
                              double (&sums)[kSums]) const {
-    sums[0] += double(of[1]) * (of[0] * rrms[turn.row]);
+    sums[0] += double(of[1]) * (of[0] * rstd[step.row]);
     sums[1] += of[1];
   }
 };
@@ -30,20 +30,20 @@ struct ParameterTerms : PlainSums {
 // dgain and dbias of rows that cannot be swept are formed before dx is written, perhaps over dy.
 void run_backward(const Binding& b, const GroupSizes& sizes) {
   const Data x(b.inputs[BackIn::kX]), dy(b.inputs[BackIn::kDy]);
-  const auto gain = input(b.inputs[BackIn::kGain]), rrms = input(b.inputs[BackIn::kRrms]);
+  const auto gain = input(b.inputs[BackIn::kGain]), rstd = input(b.inputs[BackIn::kRstd]);
   const Result dx(b.outputs[BackOut::kDx]);
   const auto dgain = output(b.outputs[BackOut::kDgain]), dbias = output(b.outputs[BackOut::kDbias]);
   const bool has_parameters = dgain || dbias;
   if (has_parameters && can_sweep(sizes)) {
-    return run_sweep<false>(b, {x, dy, gain, {}, rrms, dx, dgain, dbias}, sizes, {});
+    return run_sweep<false>(b, {x, dy, gain, {}, rstd, dx, dgain, dbias}, sizes, {});
   }
   if (has_parameters) {
     const ColumnSizes columns{sizes.samples, sizes.width(), 1};
-    column_sums(columns, ParameterTerms(x, dy, rrms),
+    column_sums(columns, ParameterTerms(x, dy, rstd),
                 workspace<double>(b, partial_sums(columns, ParameterTerms::kSums)),
                 StoreSums<2>{{dgain, dbias}});
   }
-  run_scaled_backward({x, dy, {gain, 1}, rrms, dx, {sizes.samples, sizes.width()}});
+  run_scaled_backward({x, dy, {gain, 1}, rstd, dx, {sizes.samples, sizes.width()}});
 }
 
 std::int64_t backward_workspace(const GroupSizes& s) {
@@ -62,7 +62,7 @@ Prepared prepare_rms_norm(const NodeContext& context) {
                         {input(b.inputs[In::kGain]), 1},
                         {input(b.inputs[In::kBias]), 0},
                         Result(b.outputs[Out::kY]),
-                        output(b.outputs[Out::kRrms]),
+                        output(b.outputs[Out::kRstd]),
                         sizes},
                        QuadraticMean{attrs.eps});
   });

@@ -14,27 +14,27 @@ namespace keel::cuda {
 
 // Elements `at` to `at + count` (at most 4) of x; the others are 0. `is_aligned` means that `at` is
 // a multiple of 4 and count is 4.
-__device__ inline Quad load_some(Global<const float> x, std::int64_t at, int count,
-                                 bool is_aligned) {
+__device__ inline Group4 load_some(Global<const float> x, std::int64_t at, int count,
+                                   bool is_aligned) {
   if (is_aligned) {
     const float4 four = x.load4(at);
     return {four.x, four.y, four.z, four.w};
   }
-  Quad quad{};
+  Group4 group4{};
   for (int i = 0; i < 4; ++i) {
-    if (i < count) quad.at[i] = x[at + i];
+    if (i < count) group4.at[i] = x[at + i];
   }
-  return quad;
+  return group4;
 }
 
 // An optional vector along the row, such as a gain, beginning at `first`. Every vector along a row
-// has quad(column, count, is_aligned), which returns its elements from that column on.
+// has group4(column, count, is_aligned), which returns its elements from that column on.
 struct AlongRow {
   Global<const float> values;
   float otherwise = 0;  // when absent
   std::int64_t first = 0;
 
-  __device__ Quad quad(std::int64_t column, int count, bool is_aligned) const {
+  __device__ Group4 group4(std::int64_t column, int count, bool is_aligned) const {
     if (values) return load_some(values, first + column, count, is_aligned);
     return {otherwise, otherwise, otherwise, otherwise};
   }
@@ -170,8 +170,8 @@ class Row {
     for (int i = 0; i < 4 * kFours * kTensors; ++i) items_[i / (4 * kFours)][i % (4 * kFours)] = 0;
     each_four([&](int four, std::int64_t column, int count) {
       for (int t = 0; t < kTensors; ++t) {
-        const Quad quad = tensors_[t].fetch_some(start_ + column, count, is_aligned_);
-        for (int i = 0; i < 4; ++i) items_[t][4 * four + i] = quad.at[i];
+        const Group4 group4 = tensors_[t].fetch_some(start_ + column, count, is_aligned_);
+        for (int i = 0; i < 4; ++i) items_[t][4 * four + i] = group4.at[i];
       }
     });
     for (int t = 0; t < kTensors; ++t) {
@@ -181,37 +181,37 @@ class Row {
   template <int kCount>
   __device__ void widen(const Data& x, float (&items)[kCount]) const {
     for (int i = 0; i < kCount; i += 4) {
-      const Quad quad =
+      const Group4 group4 =
           x.widened_some({items[i], items[i + 1], items[i + 2], items[i + 3]}, is_aligned_);
-      for (int k = 0; k < 4; ++k) items[i + k] = quad.at[k];
+      for (int k = 0; k < 4; ++k) items[i + k] = group4.at[k];
     }
   }
 
   template <class F, class... Along>
   __device__ void of_four(int four, std::int64_t column, int count, F f,
                           const Along&... along) const {
-    Quad quads[kTensors];
+    Group4 groups4[kTensors];
     for (int t = 0; t < kTensors; ++t) {
       if constexpr (kItems > 0) {
-        for (int i = 0; i < 4; ++i) quads[t].at[i] = items_[t][4 * four + i];
+        for (int i = 0; i < 4; ++i) groups4[t].at[i] = items_[t][4 * four + i];
       } else {
-        quads[t] = tensors_[t].fetch_some(start_ + column, count, is_aligned_);
+        groups4[t] = tensors_[t].fetch_some(start_ + column, count, is_aligned_);
       }
     }
     for (int t = 0; t < kTensors && kItems == 0; ++t) {
-      quads[t] = tensors_[t].widened_some(quads[t], is_aligned_);
+      groups4[t] = tensors_[t].widened_some(groups4[t], is_aligned_);
     }
     const auto call = [&](const auto&... of_along) {
       for (int i = 0; i < 4; ++i) {
         const int item = 4 * four + i;
         if (i >= count) continue;
-        if constexpr (kTensors == 1) f(item, column + i, quads[0].at[i], of_along.at[i]...);
+        if constexpr (kTensors == 1) f(item, column + i, groups4[0].at[i], of_along.at[i]...);
         if constexpr (kTensors == 2) {
-          f(item, column + i, quads[0].at[i], quads[1].at[i], of_along.at[i]...);
+          f(item, column + i, groups4[0].at[i], groups4[1].at[i], of_along.at[i]...);
         }
       }
     };
-    call(along.quad(column, count, is_aligned_)...);
+    call(along.group4(column, count, is_aligned_)...);
   }
 
   Data tensors_[kTensors];

@@ -46,7 +46,7 @@ struct Wide {
 
   __device__ Wide(const Data& x, std::int64_t i) {
     if constexpr (kWide == 4) {
-      const Quad four = x.fetch_four(i);
+      const Group4 four = x.fetch_four(i);
       for (int w = 0; w < 4; ++w) at[w] = four.at[w];
     } else {
       at[0] = x.fetch(i);
@@ -57,7 +57,7 @@ struct Wide {
 template <int kWide, class At>
 __device__ void widen(const Data& x, At at) {
   if constexpr (kWide == 4) {
-    const Quad four = x.widened_four({at(0), at(1), at(2), at(3)});
+    const Group4 four = x.widened_four({at(0), at(1), at(2), at(3)});
     for (int w = 0; w < 4; ++w) at(w) = four.at[w];
   } else {
     at(0) = x.widened(at(0));
@@ -112,17 +112,17 @@ struct KeptRows {
 };
 inline KeptRows kept_rows(const TensorRef& mask) { return {global<const std::uint8_t>(mask)}; }
 
-// One turn of a thread: the place of its wide neighbours, their outer index, and whether they
+// One step of a thread: the place of its wide neighbours, their outer index, and whether they
 // exist. What exists is either kept or left out.
-struct Turn {
+struct TileStep {
   std::int64_t at, row;
   bool exists, is_kept = true, is_left_out = false;
 };
 
-// The turns of a thread over its part of the rows [first, last) of tokens.
-class TokenTurns {
+// The steps of a thread over its part of the rows [first, last) of tokens.
+class TokenSteps {
  public:
-  __device__ TokenTurns(const ColumnSizes& sizes, const Tiling& tiling, const TokenPlace& place,
+  __device__ TokenSteps(const ColumnSizes& sizes, const Tiling& tiling, const TokenPlace& place,
                         std::int64_t first, std::int64_t last)
       : row_(first + place.slot),
         last_(place.exists ? last : 0),
@@ -130,7 +130,7 @@ class TokenTurns {
         column_(place.column),
         channels_(sizes.channels) {}
   __device__ bool go_on() const { return row_ < last_; }
-  __device__ Turn next() {
+  __device__ TileStep next() {
     const std::int64_t row = row_;
     row_ += slots_;
     return {row * channels_ + column_, row, row < last_};
@@ -142,11 +142,11 @@ class TokenTurns {
   std::int64_t column_, channels_;
 };
 
-// The turns of a block's thread over its part of the groups [first, last) of a channel, counted
+// The steps of a block's thread over its part of the groups [first, last) of a channel, counted
 // through all images.
-class ImageTurns {
+class ImageSteps {
  public:
-  __device__ ImageTurns(const ColumnSizes& sizes, const Tiling& tiling, std::int64_t channel,
+  __device__ ImageSteps(const ColumnSizes& sizes, const Tiling& tiling, std::int64_t channel,
                         std::int64_t first, std::int64_t last)
       : group_(first + threadIdx.x),
         last_(last),
@@ -159,11 +159,12 @@ class ImageTurns {
     step_images_ = int(step.quotient), step_rest_ = int(step.rest);
   }
   __device__ bool go_on() const { return group_ < last_; }
-  __device__ Turn next() {
-    const Turn turn{image_ * image_stride_ + channel_at_ + rest_ * wide_, image_, group_ < last_};
+  __device__ TileStep next() {
+    const TileStep step{image_ * image_stride_ + channel_at_ + rest_ * wide_, image_,
+                        group_ < last_};
     group_ += kColumnBlock, image_ += step_images_, rest_ += step_rest_;
     if (rest_ >= groups_) rest_ -= groups_, ++image_;
-    return turn;
+    return step;
   }
 
  private:
@@ -172,10 +173,10 @@ class ImageTurns {
   std::int64_t image_stride_, channel_at_;
 };
 
-// The turns of a warp's thread over groups [first, last) of a channel of one image.
-class PlaneTurns {
+// The steps of a warp's thread over groups [first, last) of a channel of one image.
+class PlaneSteps {
  public:
-  __device__ PlaneTurns(const ColumnSizes& sizes, const Tiling& tiling, std::int64_t plane,
+  __device__ PlaneSteps(const ColumnSizes& sizes, const Tiling& tiling, std::int64_t plane,
                         std::int64_t first, std::int64_t last)
       : group_(first + threadIdx.x % kWarp),
         last_(last),
@@ -183,7 +184,7 @@ class PlaneTurns {
         image_(Divided(plane, sizes.channels).quotient),
         wide_(tiling.wide) {}
   __device__ bool go_on() const { return group_ < last_; }
-  __device__ Turn next() {
+  __device__ TileStep next() {
     const std::int64_t group = group_;
     group_ += kWarp;
     return {plane_at_ + group * wide_, image_, group < last_};
@@ -194,49 +195,49 @@ class PlaneTurns {
   int wide_;
 };
 
-// What a thread reads in kTurns turns from F::tensors, of which there are F::kTensors, and from the
-// mask of F::kept, if it is there. All accesses are under way before any is waited for. The first
-// turn must exist; in place of those that do not it is read again, without a branch.
-template <class F, int kWide, int kTurns>
+// The elements that a thread reads in kSteps steps from F::tensors, of which there are F::kTensors,
+// and from the mask of F::kept, if it is there. All accesses are under way before any is waited
+// for. The first step must exist; in place of those that do not it is read again, without a branch.
+template <class F, int kWide, int kSteps>
 class Batch {
  public:
-  template <class Turns>
-  __device__ Batch(const F& f, Turns& turns) {
+  template <class TileSteps>
+  __device__ Batch(const F& f, TileSteps& steps) {
     KEEL_UNROLL
-    for (int i = 0; i < kTurns; ++i) {
-      turns_[i] = turns.next();
-      if (!turns_[i].exists) turns_[i].at = turns_[0].at, turns_[i].row = turns_[0].row;
+    for (int i = 0; i < kSteps; ++i) {
+      steps_[i] = steps.next();
+      if (!steps_[i].exists) steps_[i].at = steps_[0].at, steps_[i].row = steps_[0].row;
       mask_[i] = 1;
-      if constexpr (requires { f.kept; }) mask_[i] = f.kept.fetch(turns_[i].row);
+      if constexpr (requires { f.kept; }) mask_[i] = f.kept.fetch(steps_[i].row);
       for (int t = 0; t < F::kTensors; ++t) {
-        const Wide<kWide> wide(f.tensors[t], turns_[i].at);
+        const Wide<kWide> wide(f.tensors[t], steps_[i].at);
         for (int w = 0; w < kWide; ++w) values_[i][w][t] = wide.at[w];
       }
     }
   }
-  // Calls visit(turn, values of each neighbour and tensor). Values that do not exist are 0.
+  // Calls visit(step, values of each neighbour and tensor). Values that do not exist are 0.
   template <bool kMasked, class Visit>
   __device__ void each(const F& f, Visit visit) {
     KEEL_UNROLL
-    for (int i = 0; i < kTurns; ++i) {
-      Turn turn = turns_[i];
+    for (int i = 0; i < kSteps; ++i) {
+      TileStep step = steps_[i];
       const bool is_kept = !kMasked || mask_[i] != 0;
-      turn.is_kept = turn.exists && is_kept;
-      turn.is_left_out = turn.exists && !is_kept;
+      step.is_kept = step.exists && is_kept;
+      step.is_left_out = step.exists && !is_kept;
       for (int t = 0; t < F::kTensors; ++t) {
         widen<kWide>(f.tensors[t], [&](int w) -> float& { return values_[i][w][t]; });
         for (int w = 0; w < kWide; ++w) {
-          values_[i][w][t] = turn.exists ? values_[i][w][t] : 0;
+          values_[i][w][t] = step.exists ? values_[i][w][t] : 0;
         }
       }
-      visit(turn, values_[i]);
+      visit(step, values_[i]);
     }
   }
 
  private:
-  Turn turns_[kTurns];
-  unsigned mask_[kTurns];
-  float values_[kTurns][kWide][F::kTensors];
+  TileStep steps_[kSteps];
+  unsigned mask_[kSteps];
+  float values_[kSteps][kWide][F::kTensors];
 };
 
 }  // namespace keel::cuda

@@ -17,7 +17,7 @@ struct SquareSums {
 struct Unscaled {
   struct Group {};
   __device__ static Group group(std::int64_t) { return {}; }
-  __device__ static float of(float x, const Turn&, Group) { return x; }
+  __device__ static float of(float x, const TileStep&, Group) { return x; }
 };
 struct RowScales {
   Global<const float> scales;  // (rows, groups)
@@ -29,9 +29,9 @@ struct RowScales {
   __device__ Group group(std::int64_t c) const {
     return {groups == 1 ? 0 : Divided(c, width).quotient};
   }
-  __device__ float of(float x, const Turn& turn, Group group) const {
-    const float scale = scales[turn.row * groups + group.index];
-    return turn.exists ? x * scale : 0;
+  __device__ float of(float x, const TileStep& step, Group group) const {
+    const float scale = scales[step.row * groups + group.index];
+    return step.exists ? x * scale : 0;
   }
 };
 
@@ -49,11 +49,11 @@ struct UncentredTerms : PlainSums {
   using Channel = typename Scales::Group;
   __device__ Channel channel(std::int64_t c) const { return scales.group(c); }
   // The products are exact in double.
-  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
+  __device__ void operator()(const float (&of)[kTensors], const TileStep& step, const Channel& c,
                              double (&sums)[kSums]) const {
-    const double x = scales.of(of[0], turn, c), kept = turn.is_left_out ? 0 : x;
+    const double x = scales.of(of[0], step, c), kept = step.is_left_out ? 0 : x;
     sums[1] = fma(kept, kept, sums[1]);
-    if (turn.is_left_out) sums[3] = fma(x, x, sums[3]);
+    if (step.is_left_out) sums[3] = fma(x, x, sums[3]);
   }
   __device__ static void count(double kept, double left_out, double (&sums)[kSums]) {
     sums[0] += kept;
@@ -102,11 +102,11 @@ struct UncentredGradientTerms : PlainSums {
 
   using Channel = typename Scales::Group;
   __device__ Channel channel(std::int64_t c) const { return scales.group(c); }
-  __device__ void operator()(const float (&of)[kTensors], const Turn& turn, const Channel& c,
+  __device__ void operator()(const float (&of)[kTensors], const TileStep& step, const Channel& c,
                              double (&sums)[kSums]) const {
-    const double x = scales.of(of[0], turn, c), dy = turn.is_left_out ? 0 : of[1];
+    const double x = scales.of(of[0], step, c), dy = step.is_left_out ? 0 : of[1];
     sums[1] += dy;
-    if (turn.is_left_out) {
+    if (step.is_left_out) {
       sums[4] = fma(double(of[1]), x, sums[4]);
     } else {
       sums[2] = fma(dy, x, sums[2]);
@@ -163,9 +163,9 @@ struct ScaleColumns {
   __device__ Channel channel(std::int64_t c) const {
     return {scale[c], factor.get(c, 1) * gain.get(c, 1), bias.get(c, 0), scales.group(c)};
   }
-  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
+  __device__ float operator()(const float (&of)[kTensors], const TileStep& step,
                               const Channel& c) const {
-    return turn.is_kept ? scales.of(of[0], turn, c.group) * c.scale * c.factor + c.bias : 0;
+    return step.is_kept ? scales.of(of[0], step, c.group) * c.scale * c.factor + c.bias : 0;
   }
 };
 
@@ -185,9 +185,9 @@ struct ScaleColumnsGradient {
   __device__ Channel channel(std::int64_t c) const {
     return {scale[c], rdx[c], factor.get(c, 1) * gain.get(c, 1), float(slope.get(c, 0))};
   }
-  __device__ float operator()(const float (&of)[kTensors], const Turn& turn,
+  __device__ float operator()(const float (&of)[kTensors], const TileStep& step,
                               const Channel& c) const {
-    if (!turn.is_kept) return 0;
+    if (!step.is_kept) return 0;
     const float g = of[1] * c.factor;
     return c.rdx * (slope ? g - c.slope * (of[0] * c.scale) : g);
   }

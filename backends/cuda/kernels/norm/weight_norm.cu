@@ -15,7 +15,7 @@ using BackOut = WeightNormGradient;
 struct SquareTerms : PlainSums {
   static constexpr int kTensors = 1, kSums = 1;
   Global<const float> tensors[kTensors];  // v
-  __device__ void operator()(const float (&of)[kTensors], const Turn&, const Channel&,
+  __device__ void operator()(const float (&of)[kTensors], const TileStep&, const Channel&,
                              double (&sums)[kSums]) const {
     sums[0] += double(of[0]) * of[0];
   }
@@ -23,58 +23,60 @@ struct SquareTerms : PlainSums {
 
 struct StoreNorm {
   double eps;
-  Global<float> rnorm;
+  Global<float> rstd;
   __device__ void operator()(std::int64_t c, const double (&sums)[1]) const {
-    rnorm[c] = float(1 / sqrt(sums[0] + eps));
+    rstd[c] = float(1 / sqrt(sums[0] + eps));
   }
 };
 
-// w = g * v * rnorm.
+// w = g * v * rstd.
 struct Apply {
   static constexpr int kTensors = 1;
   Global<const float> tensors[kTensors];  // v
-  Global<const float> g, rnorm;
+  Global<const float> g, rstd;
   Global<float> out;
 
   struct Channel {
-    float g, rnorm;
+    float g, rstd;
   };
-  __device__ Channel channel(std::int64_t c) const { return {g[c], rnorm[c]}; }
-  __device__ float operator()(const float (&of)[kTensors], const Turn&, const Channel& c) const {
-    return c.g * (of[0] * c.rnorm);
+  __device__ Channel channel(std::int64_t c) const { return {g[c], rstd[c]}; }
+  __device__ float operator()(const float (&of)[kTensors], const TileStep&,
+                              const Channel& c) const {
+    return c.g * (of[0] * c.rstd);
   }
 };
 
 struct ProductTerms : PlainSums {
   static constexpr int kTensors = 2, kSums = 1;
   Global<const float> tensors[kTensors];  // v, dw
-  __device__ void operator()(const float (&of)[kTensors], const Turn&, const Channel&,
+  __device__ void operator()(const float (&of)[kTensors], const TileStep&, const Channel&,
                              double (&sums)[kSums]) const {
     sums[0] += double(of[1]) * of[0];
   }
 };
 
 struct StoreGradient {
-  Global<const float> rnorm;
+  Global<const float> rstd;
   Global<float> dg;
   __device__ void operator()(std::int64_t c, const double (&sums)[1]) const {
-    dg[c] = float(sums[0] * rnorm[c]);
+    dg[c] = float(sums[0] * rstd[c]);
   }
 };
 
-// dv = g * rnorm * (dw - v * rnorm * dg).
+// dv = g * rstd * (dw - v * rstd * dg).
 struct ApplyGradient {
   static constexpr int kTensors = 2;
   Global<const float> tensors[kTensors];  // v, dw
-  Global<const float> g, rnorm, dg;
+  Global<const float> g, rstd, dg;
   Global<float> out;
 
   struct Channel {
-    float g, rnorm, dg;
+    float g, rstd, dg;
   };
-  __device__ Channel channel(std::int64_t c) const { return {g[c], rnorm[c], dg[c]}; }
-  __device__ float operator()(const float (&of)[kTensors], const Turn&, const Channel& c) const {
-    return c.g * c.rnorm * (of[1] - of[0] * c.rnorm * c.dg);
+  __device__ Channel channel(std::int64_t c) const { return {g[c], rstd[c], dg[c]}; }
+  __device__ float operator()(const float (&of)[kTensors], const TileStep&,
+                              const Channel& c) const {
+    return c.g * c.rstd * (of[1] - of[0] * c.rstd * c.dg);
   }
 };
 
@@ -84,50 +86,50 @@ bool has_rows(const ColumnSizes& s) { return s.outer == 1 && s.inner <= kWidestI
 
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
-    forward_rows(Global<const float> v, Global<const float> g, Global<float> w, Global<float> rnorm,
+    forward_rows(Global<const float> v, Global<const float> g, Global<float> w, Global<float> rstd,
                  RowSizes sizes, double eps) {
   if (R::is_idle(sizes.rows)) return;
   const R row({v}, sizes);
   const double squares = row.sum([](std::int64_t, float v) { return double(v) * v; });
   const float scale = float(1 / sqrt(squares + eps)), length = g[row.index()];
   row.store(w, [=](std::int64_t, float v) { return length * (v * scale); });
-  if (row.is_first()) rnorm[row.index()] = scale;
+  if (row.is_first()) rstd[row.index()] = scale;
 }
 
 struct BackwardTensors {
-  Global<const float> v, dw, g, rnorm;
+  Global<const float> v, dw, g, rstd;
   Global<float> dv, dg;
 };
 template <class R>
 __global__ void __launch_bounds__(R::kBlock) backward_rows(BackwardTensors a, RowSizes sizes) {
   if (R::is_idle(sizes.rows)) return;
   const R row({a.v, a.dw}, sizes);
-  const float rnorm = a.rnorm[row.index()], factor = a.g[row.index()] * rnorm;
+  const float rstd = a.rstd[row.index()], factor = a.g[row.index()] * rstd;
   const double products = row.sum([](std::int64_t, float v, float dw) { return double(dw) * v; });
-  const float dg = float(products * rnorm);
-  row.store(a.dv, [=](std::int64_t, float v, float dw) { return factor * (dw - v * rnorm * dg); });
+  const float dg = float(products * rstd);
+  row.store(a.dv, [=](std::int64_t, float v, float dw) { return factor * (dw - v * rstd * dg); });
   if (row.is_first()) a.dg[row.index()] = dg;
 }
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, double eps) {
   const auto v = input(b.inputs[In::kV]), g = input(b.inputs[In::kG]);
-  const auto w = output(b.outputs[Out::kW]), rnorm = output(b.outputs[Out::kRnorm]);
+  const auto w = output(b.outputs[Out::kW]), rstd = output(b.outputs[Out::kRstd]);
   if (has_rows(sizes)) {
     const RowSizes rows{sizes.channels, sizes.inner};
     return with_row_threads(rows.width, [&]<int kThreads>(std::integral_constant<int, kThreads>) {
       using R = Row<kThreads, 16, 1>;
-      launch(forward_rows<R>, grid_of_rows(std::type_identity<R>(), rows.rows), v, g, w, rnorm,
-             rows, eps);
+      launch(forward_rows<R>, grid_of_rows(std::type_identity<R>(), rows.rows), v, g, w, rstd, rows,
+             eps);
     });
   }
   const ColumnScratch scratch(b, sizes, 1);
-  column_sums(sizes, SquareTerms{{}, {v}}, scratch.partial(), StoreNorm{eps, rnorm});
-  map_columns(sizes, Apply{{v}, g, rnorm, w});
+  column_sums(sizes, SquareTerms{{}, {v}}, scratch.partial(), StoreNorm{eps, rstd});
+  map_columns(sizes, Apply{{v}, g, rstd, w});
 }
 
 void run_backward(const Binding& b, const ColumnSizes& sizes) {
   const BackwardTensors t{input(b.inputs[BackIn::kV]),     input(b.inputs[BackIn::kDw]),
-                          input(b.inputs[BackIn::kG]),     input(b.inputs[BackIn::kRnorm]),
+                          input(b.inputs[BackIn::kG]),     input(b.inputs[BackIn::kRstd]),
                           output(b.outputs[BackOut::kDv]), output(b.outputs[BackOut::kDg])};
   if (has_rows(sizes)) {
     const RowSizes rows{sizes.channels, sizes.inner};
@@ -137,9 +139,8 @@ void run_backward(const Binding& b, const ColumnSizes& sizes) {
     });
   }
   const ColumnScratch scratch(b, sizes, 1);
-  column_sums(sizes, ProductTerms{{}, {t.v, t.dw}}, scratch.partial(),
-              StoreGradient{t.rnorm, t.dg});
-  map_columns(sizes, ApplyGradient{{t.v, t.dw}, t.g, t.rnorm, t.dg, t.dv});
+  column_sums(sizes, ProductTerms{{}, {t.v, t.dw}}, scratch.partial(), StoreGradient{t.rstd, t.dg});
+  map_columns(sizes, ApplyGradient{{t.v, t.dw}, t.g, t.rstd, t.dg, t.dv});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Batch norm forms sums over slabs of the tensor, then passes over it once more. If a panel of
+// Batch norm forms sums over tiles of the tensor, then passes over it once more. If a panel of
 // channels stays in L2, one task does both passes over it.
 #include "src/ops/norm/batch_norm.h"
 
@@ -21,10 +21,10 @@ enum BackwardConstants : std::size_t { kLow, kScale, kMeanDy, kSlope, kBackwardC
 // Where padding counts the backward has one more kind of sums, of dy over the rows left out.
 constexpr std::size_t kPaddingDy = 3;
 
-struct BatchPlan : ColumnPlan {
+struct BatchSampler : ColumnPlan {
   BatchNormAttrs attrs;
 
-  // What the sum of squares is divided by.
+  // The divisor of the sum of squares.
   double variance_count(const ColumnCounts& of, bool unbiased) const {
     return keel::variance_count(attrs.counts_padding() ? of.all : of.kept, unbiased);
   }
@@ -34,13 +34,13 @@ struct BatchPlan : ColumnPlan {
 static_assert(int(In::kMask) == int(BackIn::kMask));
 RowMask mask_of(const Binding& b) { return b.inputs[In::kMask].as<std::uint8_t>(); }
 
-ColumnCounts forward_counts(const Binding& b, const BatchPlan& plan) {
+ColumnCounts forward_counts(const Binding& b, const BatchSampler& plan) {
   return plan.counts(mask_of(b), b.inputs[In::kMoments]);
 }
-ColumnCounts backward_counts(const Binding& b, const BatchPlan& plan) {
+ColumnCounts backward_counts(const Binding& b, const BatchSampler& plan) {
   return plan.counts(mask_of(b), b.inputs[BackIn::kSums]);
 }
-bool has_padding(const Binding& b, const BatchPlan& plan) {
+bool has_padding(const Binding& b, const BatchSampler& plan) {
   return mask_of(b) != nullptr && plan.attrs.counts_padding();
 }
 
@@ -59,13 +59,13 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-void forward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, const Slab& slab) {
+void forward_sums(const Binding& b, const BatchSampler& plan, std::size_t block, const Tile& tile) {
   if (plan.is_given) {
-    return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], slab);
+    return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], tile);
   }
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    slab_moments(slab, mask_of(b), b.inputs[In::kX].as<T>(),
-                 moments_at(plan, {b.workspace, block, 0}, slab.first));
+    tile_moments(tile, mask_of(b), b.inputs[In::kX].as<T>(),
+                 moments_at(plan, {b.workspace, block, 0}, tile.first));
   });
 }
 
@@ -85,7 +85,7 @@ struct Statistics {
 // Stores mean and rstd of channels c, c + 1, ..., and the constants of
 //     y = (x - mean) * factor + shift
 template <class Part>
-void store_statistics(Part part, const Binding& b, const BatchPlan& plan, std::size_t c,
+void store_statistics(Part part, const Binding& b, const BatchSampler& plan, std::size_t c,
                       const Statistics& of) {
   const float *gains = b.inputs[In::kGain].as<float>(), *biases = b.inputs[In::kBias].as<float>();
   const Floats factor = gains ? hn::Mul(of.rstd, part.load(gains + c)) : of.rstd;
@@ -97,8 +97,8 @@ void store_statistics(Part part, const Binding& b, const BatchPlan& plan, std::s
 }
 
 // Computes the statistics from the moments of all blocks, and the running ones from both.
-void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
-  const ChannelMoments total = merged_moments(plan, mask_of(b), b.workspace, slab);
+void batch_statistics(const Binding& b, const BatchSampler& plan, const Tile& tile) {
+  const ChannelMoments total = merged_moments(plan, mask_of(b), b.workspace, tile);
   const BatchNormAttrs& attrs = plan.attrs;
   const ColumnCounts counts = forward_counts(b, plan);
   const auto share_of = [&](bool unbiased) HWY_ATTR {
@@ -106,8 +106,8 @@ void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab)
   };
   const WideDoubles eps = WideDoubles::all(attrs.eps), share = share_of(attrs.unbiased);
   const WideDoubles running_share = share_of(attrs.running_unbiased);
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const WideDoubles mean = WideDoubles::load(total.mean + i);
     const WideDoubles squares = WideDoubles::load(total.squares + i);
     const Floats rstd = reciprocal_sqrt(squares * share + eps);
@@ -121,10 +121,10 @@ void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab)
 }
 
 // In evaluation, and for a batch without a row, the running statistics take their place.
-void running_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
+void running_statistics(const Binding& b, const BatchSampler& plan, const Tile& tile) {
   const WideDoubles eps = WideDoubles::all(plan.attrs.eps);
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const Floats mean = part.load(b.inputs[In::kRunningMean].as<float>() + c);
     const Floats variance = part.load(b.inputs[In::kRunningVar].as<float>() + c);
     const Floats rstd = reciprocal_sqrt(WideDoubles::of(variance) + eps);
@@ -135,55 +135,56 @@ void running_statistics(const Binding& b, const BatchPlan& plan, const Slab& sla
   });
 }
 
-void forward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
+void forward_write(const Binding& b, const BatchSampler& plan, const Tile& tile) {
   const float* bias = b.inputs[In::kBias].as<float>();
-  const ResultRows y(b, slab.run_length());
+  const ResultRows y(b, tile.run_length());
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
     write_centred(
-        slab,
+        tile,
         CentredForward<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kMean].as<float>(),
                           plan.constant(b.workspace, kFactor), plan.constant(b.workspace, kShift)},
         y);
   });
-  if (bias == nullptr || !plan.attrs.counts_padding()) return clear_left_out(slab, mask_of(b), y);
-  for_left_out(slab, mask_of(b),
-               [&](std::size_t at) { y.copy(bias + slab.first, slab.channels, at); });
+  if (bias == nullptr || !plan.attrs.counts_padding()) return clear_left_out(tile, mask_of(b), y);
+  for_left_out(tile, mask_of(b),
+               [&](std::size_t at) { y.copy(bias + tile.first, tile.channels, at); });
 }
 
-void forward(const Binding& b, const BatchPlan& plan) {
+void forward(const Binding& b, const BatchSampler& plan) {
   const bool uses_batch = plan.attrs.training && forward_counts(b, plan).kept > 0;
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR {
-        if (uses_batch) forward_sums(b, plan, block, slab);
+      [&](std::size_t block, const Tile& tile) HWY_ATTR {
+        if (uses_batch) forward_sums(b, plan, block, tile);
       },
-      [&](const Slab& slab) HWY_ATTR {
-        uses_batch ? batch_statistics(b, plan, slab) : running_statistics(b, plan, slab);
+      [&](const Tile& tile) HWY_ATTR {
+        uses_batch ? batch_statistics(b, plan, tile) : running_statistics(b, plan, tile);
       },
-      [&](const Slab& slab) HWY_ATTR { forward_write(b, plan, slab); });
+      [&](const Tile& tile) HWY_ATTR { forward_write(b, plan, tile); });
 }
 
 // Forms the sums of the kept rows and after them, where padding counts, that of the dy of the
 // others.
-void backward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, const Slab& slab) {
+void backward_sums(const Binding& b, const BatchSampler& plan, std::size_t block,
+                   const Tile& tile) {
   if (plan.is_given) {
     const std::size_t kinds = plan.attrs.counts_padding() ? kPaddingDy + 1 : kPaddingDy;
-    return take_gradient_sums(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], kinds, slab);
+    return take_gradient_sums(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], kinds, tile);
   }
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
     const T* dy = b.inputs[BackIn::kDy].as<T>();
-    slab_sums(
-        slab, mask_of(b),
+    tile_sums(
+        tile, mask_of(b),
         SavedChannels<T>{b.inputs[BackIn::kX].as<T>(), dy, b.inputs[BackIn::kMean].as<float>(),
                          b.inputs[BackIn::kRstd].as<float>()},
-        sums_at(plan, {b.workspace, block, 0}, slab.first));
+        sums_at(plan, {b.workspace, block, 0}, tile.first));
     if (!has_padding(b, plan)) return;
-    slab_left_out(slab, mask_of(b), dy, plan.sum(b.workspace, block, kPaddingDy) + slab.first);
+    tile_left_out(tile, mask_of(b), dy, plan.sum(b.workspace, block, kPaddingDy) + tile.first);
   });
 }
 
 // Computes dgain, dbias and the constants of dx from the sums of all blocks.
-void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
+void backward_statistics(const Binding& b, const BatchSampler& plan, const Tile& tile) {
   const ColumnCounts counts = backward_counts(b, plan);
   const auto n = double(counts.kept);
   const bool uses_batch = plan.attrs.training && n > 0;
@@ -192,8 +193,8 @@ void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& sl
       WideDoubles::all(uses_batch ? 1 / plan.variance_count(counts, plan.attrs.unbiased) : 0);
   const auto total = [&](std::size_t kind, std::size_t c)
                          HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const WideDoubles low = total(0, c) * mean_share, dy = total(1, c);
     const WideDoubles dgain = total(2, c) - low * dy;
     const Floats rstd = part.load(b.inputs[BackIn::kRstd].as<float>() + c);
@@ -213,9 +214,9 @@ void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& sl
 }
 
 template <class T>
-void backward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
+void backward_write(const Binding& b, const BatchSampler& plan, const Tile& tile) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred_gradient(slab, mask_of(b),
+  write_centred_gradient(tile, mask_of(b),
                          CentredBackward<T>{{b.inputs[BackIn::kMean].as<float>(),
                                              b.inputs[BackIn::kRstd].as<float>(), constant(kLow)},
                                             b.inputs[BackIn::kX].as<T>(),
@@ -223,30 +224,30 @@ void backward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
                                             constant(kScale),
                                             constant(kMeanDy),
                                             constant(kSlope)},
-                         ResultRows(b, slab.run_length()));
+                         ResultRows(b, tile.run_length()));
 }
 
 // In evaluation dx = scale * dy.
 template <class T>
-void backward_scale(const Binding& b, const BatchPlan& plan, const Slab& slab) {
+void backward_scale(const Binding& b, const BatchSampler& plan, const Tile& tile) {
   const float* scale = plan.constant(b.workspace, kScale);
   const T* dy = b.inputs[BackIn::kDy].as<T>();
-  const ResultRows dx(b, slab.run_length());
-  for_slab(
-      slab, [=](auto reader, std::size_t c) KEEL_LOOP_BODY { return reader.load(scale + c); },
+  const ResultRows dx(b, tile.run_length());
+  for_tile(
+      tile, [=](auto reader, std::size_t c) KEEL_LOOP_BODY { return reader.load(scale + c); },
       [=](auto part, Floats scale_of_channel, std::size_t i)
           KEEL_LOOP_BODY { dx.put(part, hn::Mul(scale_of_channel, part.load(dy + i)), i); });
-  clear_left_out(slab, mask_of(b), dx);
+  clear_left_out(tile, mask_of(b), dx);
 }
 
-void backward(const Binding& b, const BatchPlan& plan) {
+void backward(const Binding& b, const BatchSampler& plan) {
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR { backward_sums(b, plan, block, slab); },
-      [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); },
-      [&](const Slab& slab) HWY_ATTR {
+      [&](std::size_t block, const Tile& tile) HWY_ATTR { backward_sums(b, plan, block, tile); },
+      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); },
+      [&](const Tile& tile) HWY_ATTR {
         with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-          plan.attrs.training ? backward_write<T>(b, plan, slab) : backward_scale<T>(b, plan, slab);
+          plan.attrs.training ? backward_write<T>(b, plan, tile) : backward_scale<T>(b, plan, tile);
         });
       });
 }
@@ -264,7 +265,7 @@ HWY_EXPORT(backward);
 
 Prepared prepare_batch_norm(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  const BatchPlan plan{
+  const BatchSampler plan{
       {column_blocks(sizes, 1, 2), 2, kForwardConstants, context.has(In::kMoments)},
       context.attrs<BatchNormAttrs>()};
   return kernel_of(
@@ -279,10 +280,10 @@ Prepared prepare_batch_norm_backward(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
   const auto& attrs = context.attrs<BatchNormBackwardAttrs>();
   const bool has_padding = context.has(BackIn::kMask) && attrs.counts_padding();
-  const BatchPlan plan{{column_blocks(sizes, 2, centred_sum_kinds(has_padding)),
-                        attrs.counts_padding() ? kPaddingDy + 1 : kPaddingDy, kBackwardConstants,
-                        context.has(BackIn::kSums)},
-                       attrs};
+  const BatchSampler plan{{column_blocks(sizes, 2, centred_sum_kinds(has_padding)),
+                           attrs.counts_padding() ? kPaddingDy + 1 : kPaddingDy, kBackwardConstants,
+                           context.has(BackIn::kSums)},
+                          attrs};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(backward)

@@ -44,17 +44,17 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
+void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Tile& tile) {
   if (plan.is_given) {
-    return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], slab);
+    return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], tile);
   }
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    slab_moments(slab, forward_mask(b), b.inputs[In::kX].as<T>(),
-                 moments_at(plan, {b.workspace, block, 0}, slab.first));
+    tile_moments(tile, forward_mask(b), b.inputs[In::kX].as<T>(),
+                 moments_at(plan, {b.workspace, block, 0}, tile.first));
   });
 }
 
-// What a register's worth of channels is normalized by.
+// The statistics that a register's worth of channels is normalized by.
 struct Statistics {
   WideDoubles mean;
   Floats rstd, r, d;
@@ -80,14 +80,14 @@ HWY_INLINE void store_statistics(Part part, const Binding& b, const RenormPlan& 
 }
 
 // Computes the statistics from the moments of all blocks, and the running ones from both.
-void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
-  const ChannelMoments total = merged_moments(plan, forward_mask(b), b.workspace, slab);
+void batch_statistics(const Binding& b, const RenormPlan& plan, const Tile& tile) {
+  const ChannelMoments total = merged_moments(plan, forward_mask(b), b.workspace, tile);
   const double n = double(forward_counts(b, plan).kept);
   const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[In::kStep].as<std::int32_t>());
   const WideDoubles rate = WideDoubles::all(plan.attrs.rate);
   const WideDoubles share = WideDoubles::all(1 / n), eps = WideDoubles::all(plan.attrs.eps);
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const WideDoubles before =
         WideDoubles::of(part.load(b.inputs[In::kRunningMean].as<float>() + c));
     const Floats running_std = part.load_or(b.inputs[In::kRunningStd].as<float>() + c, 1);
@@ -117,61 +117,61 @@ void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab
 }
 
 // In evaluation the running statistics take their place, with r = 1 and d = 0.
-void running_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+void running_statistics(const Binding& b, const RenormPlan& plan, const Tile& tile) {
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const WideDoubles mean = WideDoubles::of(part.load(b.inputs[In::kRunningMean].as<float>() + c));
     const Floats std = part.load_or(b.inputs[In::kRunningStd].as<float>() + c, 1);
     store_statistics(part, b, plan, c, {mean, hn::Div(splat(1), std), splat(1), zero()});
   });
 }
 
-void forward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+void forward_write(const Binding& b, const RenormPlan& plan, const Tile& tile) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  const ResultRows y(b, slab.run_length());
+  const ResultRows y(b, tile.run_length());
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    write_centred(slab,
+    write_centred(tile,
                   CentredForward<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kMean].as<float>(),
                                     constant(kFactor), constant(kShift)},
                   y);
   });
-  clear_left_out(slab, forward_mask(b), y);
+  clear_left_out(tile, forward_mask(b), y);
 }
 
 void forward(const Binding& b, const RenormPlan& plan) {
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR {
-        if (plan.attrs.training) forward_sums(b, plan, block, slab);
+      [&](std::size_t block, const Tile& tile) HWY_ATTR {
+        if (plan.attrs.training) forward_sums(b, plan, block, tile);
       },
-      [&](const Slab& slab) HWY_ATTR {
-        plan.attrs.training ? batch_statistics(b, plan, slab) : running_statistics(b, plan, slab);
+      [&](const Tile& tile) HWY_ATTR {
+        plan.attrs.training ? batch_statistics(b, plan, tile) : running_statistics(b, plan, tile);
       },
-      [&](const Slab& slab) HWY_ATTR { forward_write(b, plan, slab); });
+      [&](const Tile& tile) HWY_ATTR { forward_write(b, plan, tile); });
 }
 
-void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
+void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Tile& tile) {
   if (plan.is_given) {
     return take_gradient_sums(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], plan.sums,
-                              slab);
+                              tile);
   }
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
     const SavedChannels<T> saved{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
                                  b.inputs[BackIn::kMean].as<float>(),
                                  b.inputs[BackIn::kRstd].as<float>()};
-    slab_sums(slab, backward_mask(b), saved, sums_at(plan, {b.workspace, block, 0}, slab.first));
+    tile_sums(tile, backward_mask(b), saved, sums_at(plan, {b.workspace, block, 0}, tile.first));
   });
 }
 
 // Computes dgain, dbias and the constants of dx from the sums of all blocks. In evaluation r is 1
 // and no mean is taken back.
-void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+void backward_statistics(const Binding& b, const RenormPlan& plan, const Tile& tile) {
   const double n = double(plan.counts(backward_mask(b), b.inputs[BackIn::kSums]).kept);
   const WideDoubles share = WideDoubles::all(plan.attrs.training && n > 0 ? 1 / n : 0);
   const auto total = [&](std::size_t kind, std::size_t c)
                          HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const auto load = [&](BackIn::Place place) HWY_ATTR {
       return WideDoubles::of(part.load(b.inputs[place].template as<float>() + c));
     };
@@ -195,10 +195,10 @@ void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& s
 
 // scale = r * rstd * gain
 template <class T>
-void backward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+void backward_write(const Binding& b, const RenormPlan& plan, const Tile& tile) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
   write_centred_gradient(
-      slab, backward_mask(b),
+      tile, backward_mask(b),
       CentredBackward<T>{{b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(),
                           constant(kBackwardLow)},
                          b.inputs[BackIn::kX].as<T>(),
@@ -206,17 +206,17 @@ void backward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) 
                          constant(kScale),
                          constant(kMeanDy),
                          constant(kSlope)},
-      ResultRows(b, slab.run_length()));
+      ResultRows(b, tile.run_length()));
 }
 
 void backward(const Binding& b, const RenormPlan& plan) {
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR { backward_sums(b, plan, block, slab); },
-      [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); },
-      [&](const Slab& slab) HWY_ATTR {
+      [&](std::size_t block, const Tile& tile) HWY_ATTR { backward_sums(b, plan, block, tile); },
+      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); },
+      [&](const Tile& tile) HWY_ATTR {
         with_elements(b.inputs[BackIn::kX],
-                      [&]<class T>(T) HWY_ATTR { backward_write<T>(b, plan, slab); });
+                      [&]<class T>(T) HWY_ATTR { backward_write<T>(b, plan, tile); });
       });
 }
 

@@ -129,10 +129,10 @@ void backward_tokens(const Binding& b, const Groups& groups, const float* gains,
   if (sums) sums->end_addition();
 }
 
-// What the channels of one group of an image add to dgain and dbias, unless null.
+// The terms that the channels of one group of an image add to dgain and dbias, unless null.
 struct GroupSums {
   float *dgain, *dbias;
-  float* dy;  // room for the sums of dy of this group alone (channels)
+  float* dy;  // room for the sums of dy of only this group (channels)
 };
 
 template <class T>

@@ -27,21 +27,21 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Writes y = x * rrms of kRows groups from `row` on and saves rrms. y stays in the caches even when
+// Writes y = x * rstd of kRows groups from `row` on and saves rstd. y stays in the caches even when
 // it is large, because the norm that it is made for reads it at once.
 template <class T, std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
   const T* x = b.inputs[In::kX].as<T>() + row * width;
   const ResultRows y = ResultRows::cached(b);
-  float* rrms = b.outputs[Out::kRrms].as<float>() + row;
+  float* rstd = b.outputs[Out::kRstd].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
     y.prefetch((row + k) * width, width);
     const double mean_square = row_squares(x + k * width, width) / double(width);
-    rrms[k] = float(1 / std::sqrt(mean_square + eps));
+    rstd[k] = float(1 / std::sqrt(mean_square + eps));
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
-    const Floats factor = splat(rrms[k]);
+    const Floats factor = splat(rstd[k]);
     write_row(y, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
       return hn::Mul(part.load(x + i), factor);
     });
@@ -55,21 +55,21 @@ void forward(const Binding& b, double eps, const RowRange& range) {
   });
 }
 
-// Writes dx = rrms * (dy - xhat * mean(dy * xhat)) of kRows groups from `row` on.
+// Writes dx = rstd * (dy - xhat * mean(dy * xhat)) of kRows groups from `row` on.
 template <class T, std::size_t kRows>
 void backward_rows(const Binding& b, std::size_t row, std::size_t width) {
   const T* x = b.inputs[BackIn::kX].as<T>() + row * width;
   const T* dy = b.inputs[BackIn::kDy].as<T>() + row * width;
-  const float* rrms = b.inputs[BackIn::kRrms].as<float>() + row;
+  const float* rstd = b.inputs[BackIn::kRstd].as<float>() + row;
   const ResultRows dx(b, width);
   float slopes[kRows];
   for (std::size_t k = 0; k < kRows; ++k) {
     dx.prefetch((row + k) * width, width);
-    const double products = row_products(x + k * width, dy + k * width, width, rrms[k], {});
+    const double products = row_products(x + k * width, dy + k * width, width, rstd[k], {});
     slopes[k] = float(products / double(width));
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width, dy += width) {
-    const ScaledGradient gradient{splat(rrms[k]), splat(slopes[k]), splat(rrms[k])};
+    const ScaledGradient gradient{splat(rstd[k]), splat(slopes[k]), splat(rstd[k])};
     write_row(dx, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
       return gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i)));
     });

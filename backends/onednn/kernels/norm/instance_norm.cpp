@@ -16,9 +16,9 @@ using Out = InstanceNormOutput;
 using BackIn = InstanceNormBackwardInput;
 using BackOut = InstanceNormGradient;
 
-// What a block keeps of a channel, each as wide as a double: the moments or sums of the sample at
-// hand, in the backward the sums over all of the block's samples, then the constants, in float, of
-// the sample at hand.
+// The values that a block keeps of a channel, each as wide as a double: the moments or sums of the
+// current sample, in the backward the sums over all of the block's samples, then the constants, in
+// float, of the current sample.
 enum Forward : std::size_t { kMoments, kFactor = kMoments + 2, kShift, kForwardKinds };
 enum Backward : std::size_t {
   kSums,
@@ -40,14 +40,14 @@ struct SequencePlan : ColumnPlan {
   }
 };
 
-// Calls body(slab, i) for the samples i of a block; a sample's channels begin at 0.
+// Calls body(tile, i) for the samples i of a block; a sample's channels begin at 0.
 template <class Body>
-void for_samples(const Slab& block, const SequenceSizes& sizes, const Body& body) {
-  Slab slab = block;
-  slab.rows = std::size_t(sizes.steps);
-  for (std::size_t row = 0; row < block.rows; row += slab.rows) {
-    body(slab, slab.offset / (slab.rows * slab.stride));
-    slab.offset += slab.rows * slab.stride;
+void for_samples(const Tile& block, const SequenceSizes& sizes, const Body& body) {
+  Tile tile = block;
+  tile.rows = std::size_t(sizes.steps);
+  for (std::size_t row = 0; row < block.rows; row += tile.rows) {
+    body(tile, tile.offset / (tile.rows * tile.stride));
+    tile.offset += tile.rows * tile.stride;
   }
 }
 
@@ -68,7 +68,7 @@ namespace {
 
 template <class T>
 void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block,
-                   const Slab& samples) {
+                   const Tile& samples) {
   const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
   const T* x = b.inputs[In::kX].as<T>();
   const ChannelMoments moments = moments_at(plan, {b.workspace, block, kMoments}, 0);
@@ -76,13 +76,13 @@ void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block
   float* const shifts = plan.floats(b, block, kShift);
   const float *gains = b.inputs[In::kGain].as<float>(), *biases = b.inputs[In::kBias].as<float>();
   const WideDoubles eps = WideDoubles::all(plan.eps);
-  for_samples(samples, plan.sizes, [&](const Slab& slab, std::size_t i) HWY_ATTR {
-    float* const mean = b.outputs[Out::kMean].as<float>() + i * slab.channels;
-    float* const rstd = b.outputs[Out::kRstd].as<float>() + i * slab.channels;
-    slab_moments(slab, mask, x, moments);
-    const double n = kept_elements(slab, mask);
+  for_samples(samples, plan.sizes, [&](const Tile& tile, std::size_t i) HWY_ATTR {
+    float* const mean = b.outputs[Out::kMean].as<float>() + i * tile.channels;
+    float* const rstd = b.outputs[Out::kRstd].as<float>() + i * tile.channels;
+    tile_moments(tile, mask, x, moments);
+    const double n = kept_elements(tile, mask);
     const WideDoubles share = WideDoubles::all(n > 0 ? 1 / n : 0);
-    for_lanes(slab.channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
+    for_lanes(tile.channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
       const WideDoubles exact = WideDoubles::load(moments.mean + c);
       const Floats high = exact.floats(), low = (exact - WideDoubles::of(high)).floats();
       const Floats scale = reciprocal_sqrt(WideDoubles::load(moments.squares + c) * share + eps);
@@ -92,15 +92,15 @@ void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block
       part.store(factor, factors + c);
       part.store(hn::NegMulAdd(low, factor, biases ? part.load(biases + c) : zero()), shifts + c);
     });
-    const ResultRows y(b, slab.run_length());
-    write_centred(slab, CentredForward<T>{x, mean, factors, shifts}, y);
-    clear_left_out(slab, mask, y);
+    const ResultRows y(b, tile.run_length());
+    write_centred(tile, CentredForward<T>{x, mean, factors, shifts}, y);
+    clear_left_out(tile, mask, y);
   });
 }
 
 void forward(const Binding& b, const SequencePlan& plan) {
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    plan.blocks.run([&](std::size_t block, const Slab& samples)
+    plan.blocks.run([&](std::size_t block, const Tile& samples)
                         HWY_ATTR { forward_block<T>(b, plan, block, samples); });
   });
 }
@@ -128,33 +128,33 @@ void sample_statistics(const Binding& b, const SequencePlan& plan, std::size_t b
 
 template <class T>
 void backward_block(const Binding& b, const SequencePlan& plan, std::size_t block,
-                    const Slab& samples) {
+                    const Tile& samples) {
   const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
   const T *x = b.inputs[BackIn::kX].as<T>(), *dy = b.inputs[BackIn::kDy].as<T>();
   const auto constant = [&](std::size_t kind) { return plan.floats(b, block, kind); };
   for (std::size_t kind : {kDgain, kDbias}) {
     std::fill_n(plan.sum(b.workspace, block, kind), plan.stride(), 0.0);
   }
-  for_samples(samples, plan.sizes, [&](const Slab& slab, std::size_t i) HWY_ATTR {
-    const float* mean = b.inputs[BackIn::kMean].as<float>() + i * slab.channels;
-    const float* rstd = b.inputs[BackIn::kRstd].as<float>() + i * slab.channels;
-    slab_sums(slab, mask, SavedChannels<T>{x, dy, mean, rstd},
+  for_samples(samples, plan.sizes, [&](const Tile& tile, std::size_t i) HWY_ATTR {
+    const float* mean = b.inputs[BackIn::kMean].as<float>() + i * tile.channels;
+    const float* rstd = b.inputs[BackIn::kRstd].as<float>() + i * tile.channels;
+    tile_sums(tile, mask, SavedChannels<T>{x, dy, mean, rstd},
               sums_at(plan, {b.workspace, block, kSums}, 0));
-    sample_statistics(b, plan, block, rstd, kept_elements(slab, mask));
-    write_centred_gradient(slab, mask,
+    sample_statistics(b, plan, block, rstd, kept_elements(tile, mask));
+    write_centred_gradient(tile, mask,
                            CentredBackward<T>{{mean, rstd, constant(kBackwardLow)},
                                               x,
                                               dy,
                                               constant(kScale),
                                               constant(kMeanDy),
                                               constant(kSlope)},
-                           ResultRows(b, slab.run_length()));
+                           ResultRows(b, tile.run_length()));
   });
 }
 
 void backward(const Binding& b, const SequencePlan& plan) {
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-    plan.blocks.run([&](std::size_t block, const Slab& samples)
+    plan.blocks.run([&](std::size_t block, const Tile& samples)
                         HWY_ATTR { backward_block<T>(b, plan, block, samples); });
   });
   for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) KEEL_LOOP_BODY {

@@ -17,7 +17,7 @@ using Out = MabnOutput;
 using BackIn = MabnBackwardInput;
 using BackOut = MabnGradient;
 
-// What a channel's constants are: gain * r, and G.
+// The constants of a channel: gain * r, and G.
 enum Constants : std::size_t { kGain, kSlope };
 
 struct MabnPlan : ColumnPlan {
@@ -64,7 +64,7 @@ struct Ring {
   MabnPhase phase;
 
   // Puts `value` into the row of this step, at channel c, and returns what stands for the buffer:
-  // its mean over the rows, or the value alone. Four rows are averaged in float, where no mean of
+  // its mean over the rows, or just the value. Four rows are averaged in float, where no mean of
   // squares overflows: that takes a third of the time.
   template <class Part>
   HWY_INLINE WideDoubles push(Part part, std::size_t c, const WideDoubles& value) const {
@@ -88,7 +88,7 @@ struct Ring {
   }
 };
 
-void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab) {
+void forward_statistics(const Binding& b, const MabnPlan& plan, const Tile& tile) {
   const MabnAttrs& attrs = plan.attrs;
   const MabnPhase phase = mabn_phase(attrs, *b.inputs[In::kStep].as<std::int32_t>());
   const Ring x2{plan, b.outputs[Out::kNextX2].as<float>(), phase};
@@ -99,8 +99,8 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab
   const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
   const Floats most = splat(float(attrs.clip)), least = splat(float(1 / attrs.clip));
   const float* gain = b.inputs[In::kGain].as<float>();
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const WideDoubles running = WideDoubles::of(part.load(b.inputs[In::kV].as<float>() + c));
     WideDoubles v = running, next = running;
     if (is_step) {
@@ -129,30 +129,30 @@ void forward_of(const Binding& b, const MabnPlan& plan) {
                                ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR {
+      [&](std::size_t block, const Tile& tile) HWY_ATTR {
         if (!plan.attrs.training) return;
         if (plan.is_given) {
-          return take_squares(plan, {b.workspace, block, 0}, b.inputs[In::kSquares], slab);
+          return take_squares(plan, {b.workspace, block, 0}, b.inputs[In::kSquares], tile);
         }
-        slab_squares(slab, x, mask_of(b), plan.sum(b.workspace, block, 0) + slab.first);
+        tile_squares(tile, x, mask_of(b), plan.sum(b.workspace, block, 0) + tile.first);
       },
-      [&](const Slab& slab) HWY_ATTR { forward_statistics(b, plan, slab); },
-      [&](const Slab& slab) HWY_ATTR { write_forward(slab, in, mask_of(b)); });
+      [&](const Tile& tile) HWY_ATTR { forward_statistics(b, plan, tile); },
+      [&](const Tile& tile) HWY_ATTR { write_forward(tile, in, mask_of(b)); });
 }
 
 void forward(const Binding& b, const MabnPlan& plan) {
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { forward_of<T>(b, plan); });
 }
 
-void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab) {
+void backward_statistics(const Binding& b, const MabnPlan& plan, const Tile& tile) {
   const Ring gz{plan, b.outputs[BackOut::kNextGz].as<float>(),
                 mabn_phase(plan.attrs, *b.inputs[BackIn::kStep].as<std::int32_t>())};
   const double count = backward_count(b, plan);
   const bool is_step = plan.attrs.training && count > 0;
   const WideDoubles share = WideDoubles::all(1 / count);
   const float* gains = b.inputs[BackIn::kGain].as<float>();
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const WideDoubles r = WideDoubles::of(part.load(b.inputs[BackIn::kR].as<float>() + c));
     const WideDoubles gain = gains ? r * WideDoubles::of(part.load(gains + c)) : r;
     const WideDoubles products = sum_of_blocks(plan, b.workspace, 1, c);
@@ -179,16 +179,16 @@ void backward_of(const Binding& b, const MabnPlan& plan) {
                                    ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR {
+      [&](std::size_t block, const Tile& tile) HWY_ATTR {
         if (plan.is_given) {
-          return take_gradients(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], slab);
+          return take_gradients(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], tile);
         }
-        slab_gradient_sums(slab, in, mask_of(b),
-                           {plan.sum(b.workspace, block, 0) + slab.first,
-                            plan.sum(b.workspace, block, 1) + slab.first});
+        tile_gradient_sums(tile, in, mask_of(b),
+                           {plan.sum(b.workspace, block, 0) + tile.first,
+                            plan.sum(b.workspace, block, 1) + tile.first});
       },
-      [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); },
-      [&](const Slab& slab) HWY_ATTR { write_backward(slab, write, mask_of(b)); });
+      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); },
+      [&](const Tile& tile) HWY_ATTR { write_backward(tile, write, mask_of(b)); });
 }
 
 void backward(const Binding& b, const MabnPlan& plan) {

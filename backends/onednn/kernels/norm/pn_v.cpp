@@ -1,4 +1,4 @@
-// PN-V forms sums of squares over slabs of the tensor and then passes over it once more.
+// PN-V forms sums of squares over tiles of the tensor and then passes over it once more.
 #include "src/ops/norm/pn_v.h"
 
 #include "backends/onednn/kernels/kernels.h"
@@ -25,17 +25,17 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Computes rpsi and psi2' of a panel from the sums of squares of all blocks.
+// Computes rstd and psi2' of a panel from the sums of squares of all blocks.
 void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs,
-                        const Slab& slab) {
+                        const Tile& tile) {
   const auto count =
       double(plan.counts(b.inputs[In::kMask].as<std::uint8_t>(), b.inputs[In::kSquares]).kept);
   const bool uses_batch = attrs.training && count > 0;
   const WideDoubles eps = WideDoubles::all(attrs.eps);
   const WideDoubles share = WideDoubles::all(1 / count);
   const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const Floats running = part.load(b.inputs[In::kPsi2].as<float>() + c);
     WideDoubles psi2 = WideDoubles::of(running);
     Floats next = running;
@@ -44,7 +44,7 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
       next = (psi2 * keep + batch * rest).floats();
       psi2 = batch;
     }
-    part.store(reciprocal_sqrt(psi2 + eps), b.outputs[Out::kRpsi].as<float>() + c);
+    part.store(reciprocal_sqrt(psi2 + eps), b.outputs[Out::kRstd].as<float>() + c);
     if (b.outputs[Out::kNextPsi2]) part.store(next, b.outputs[Out::kNextPsi2].as<float>() + c);
   });
 }
@@ -52,20 +52,20 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
 template <class T>
 void forward_of(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
-  const UncentredForward<T> in{b.inputs[In::kX].as<T>(), b.outputs[Out::kRpsi].as<float>(),
+  const UncentredForward<T> in{b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
                                b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
                                ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR {
+      [&](std::size_t block, const Tile& tile) HWY_ATTR {
         if (!attrs.training) return;
         if (plan.is_given) {
-          return take_squares(plan, {b.workspace, block, 0}, b.inputs[In::kSquares], slab);
+          return take_squares(plan, {b.workspace, block, 0}, b.inputs[In::kSquares], tile);
         }
-        slab_squares(slab, in.x, mask, plan.sum(b.workspace, block, 0) + slab.first);
+        tile_squares(tile, in.x, mask, plan.sum(b.workspace, block, 0) + tile.first);
       },
-      [&](const Slab& slab) HWY_ATTR { forward_statistics(b, plan, attrs, slab); },
-      [&](const Slab& slab) HWY_ATTR { write_forward(slab, in, mask); });
+      [&](const Tile& tile) HWY_ATTR { forward_statistics(b, plan, attrs, tile); },
+      [&](const Tile& tile) HWY_ATTR { write_forward(tile, in, mask); });
 }
 
 void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
@@ -74,13 +74,13 @@ void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
 
 // Computes dgain, dbias and the slope of dx, 0 in evaluation, from the sums of all blocks.
 void backward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs,
-                         const Slab& slab) {
+                         const Tile& tile) {
   const auto count =
       double(plan.counts(b.inputs[BackIn::kMask].as<std::uint8_t>(), b.inputs[BackIn::kSums]).kept);
   const WideDoubles share = WideDoubles::all(attrs.training && count > 0 ? 1 / count : 0);
   const float* gain = b.inputs[BackIn::kGain].as<float>();
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const WideDoubles dbias = sum_of_blocks(plan, b.workspace, 0, c);
     const WideDoubles dgain = sum_of_blocks(plan, b.workspace, 1, c);
     const Floats mean = (dgain * share).floats();
@@ -97,23 +97,23 @@ void backward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttr
 template <class T>
 void backward_of(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
-  const float* rpsi = b.inputs[BackIn::kRpsi].as<float>();
-  const UncentredGradient<T> in{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(), rpsi};
-  const UncentredBackward<T> write{in, rpsi, plan.constant(b.workspace, 0),
+  const float* rstd = b.inputs[BackIn::kRstd].as<float>();
+  const UncentredGradient<T> in{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(), rstd};
+  const UncentredBackward<T> write{in, rstd, plan.constant(b.workspace, 0),
                                    b.inputs[BackIn::kGain].as<float>(),
                                    ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR {
+      [&](std::size_t block, const Tile& tile) HWY_ATTR {
         if (plan.is_given) {
-          return take_gradients(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], slab);
+          return take_gradients(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], tile);
         }
-        slab_gradient_sums(slab, in, mask,
-                           {plan.sum(b.workspace, block, 0) + slab.first,
-                            plan.sum(b.workspace, block, 1) + slab.first});
+        tile_gradient_sums(tile, in, mask,
+                           {plan.sum(b.workspace, block, 0) + tile.first,
+                            plan.sum(b.workspace, block, 1) + tile.first});
       },
-      [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, attrs, slab); },
-      [&](const Slab& slab) HWY_ATTR { write_backward(slab, write, mask); });
+      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, attrs, tile); },
+      [&](const Tile& tile) HWY_ATTR { write_backward(tile, write, mask); });
 }
 
 void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {

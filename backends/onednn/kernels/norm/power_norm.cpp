@@ -1,4 +1,4 @@
-// The forward of PowerNorm. After the warm-up rpsi is known in advance: one pass over the tensor
+// The forward of PowerNorm. After the warm-up rstd is known in advance: one pass over the tensor
 // writes y and forms the sums for the next state, also with a preceding scaling.
 #include "src/ops/norm/power_norm.h"
 
@@ -17,11 +17,11 @@ ColumnCounts counts_of(const Binding& b, const PowerNormPlan& plan) {
   return plan.columns.counts(b.inputs[In::kMask].as<std::uint8_t>(), b.inputs[In::kSquares]);
 }
 
-// What the forward of one step knows beforehand.
+// The facts that the forward of one step knows beforehand.
 struct Step {
   bool uses_batch;     // it trains, and there is a row that counts
   std::int64_t t;      // the number of this training forward
-  bool is_warming_up;  // rpsi comes from this batch, not from those before it
+  bool is_warming_up;  // rstd comes from this batch, not from those before it
 };
 
 Step step_of(const Binding& b, const PowerNormPlan& plan) {
@@ -61,13 +61,13 @@ float largest_magnitude(const float* p, std::size_t n) {
 }
 
 // In evaluation, and for a batch without rows, all follows from the running quadratic mean.
-void running_statistics(const Binding& b, const PowerNormPlan& plan, const Slab& slab) {
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+void running_statistics(const Binding& b, const PowerNormPlan& plan, const Tile& tile) {
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const Floats psi2 = part.load(b.inputs[In::kPsi2].as<float>() + c);
-    const Floats rpsi = reciprocal_root(WideDoubles::of(psi2), plan.eps);
-    for (Out::Place place : {Out::kRpsi, Out::kRdx}) {
-      part.store(rpsi, b.outputs[place].as<float>() + c);
+    const Floats rstd = reciprocal_root(WideDoubles::of(psi2), plan.eps);
+    for (Out::Place place : {Out::kRstd, Out::kRdx}) {
+      part.store(rstd, b.outputs[place].as<float>() + c);
     }
     if (!plan.training) return;
     part.store(zero(), b.outputs[Out::kGamma].as<float>() + c);
@@ -75,9 +75,9 @@ void running_statistics(const Binding& b, const PowerNormPlan& plan, const Slab&
   });
 }
 
-// Computes rpsi, rdx, Gamma and psi2' from the sums of squares of all blocks.
+// Computes rstd, rdx, Gamma and psi2' from the sums of squares of all blocks.
 void batch_statistics(const Binding& b, const PowerNormPlan& plan, const Step& step,
-                      const Slab& slab) {
+                      const Tile& tile) {
   const ColumnCounts counts = counts_of(b, plan);
   const WideDoubles share = WideDoubles::all(1 / double(counts.kept));
   const WideDoubles share_of_all = WideDoubles::all(1 / double(counts.all));
@@ -86,18 +86,18 @@ void batch_statistics(const Binding& b, const PowerNormPlan& plan, const Step& s
   const WideDoubles seen = WideDoubles::all(double(step.t - 1) / double(step.t));
   const WideDoubles now = WideDoubles::all(1 / double(step.t));
   const bool is_cumulative = step.t < plan.warmup, is_averaged = plan.is_release || !is_cumulative;
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     WideDoubles psi2 = WideDoubles::of(part.load(b.inputs[In::kPsi2].as<float>() + c));
     const WideDoubles batch = sum_of_blocks(plan.columns, b.workspace, 0, c) * share;
     const WideDoubles counted =
         plan.pad_stats ? sum_of_blocks(plan.columns, b.workspace, 1, c) * share_of_all : batch;
-    const Floats rpsi = reciprocal_root(step.is_warming_up ? batch : psi2, plan.eps);
-    const Floats rdx = plan.is_release ? reciprocal_root(batch, plan.eps) : rpsi;
-    const WideDoubles factor = WideDoubles::of(rpsi);
+    const Floats rstd = reciprocal_root(step.is_warming_up ? batch : psi2, plan.eps);
+    const Floats rdx = plan.is_release ? reciprocal_root(batch, plan.eps) : rstd;
+    const WideDoubles factor = WideDoubles::of(rstd);
     if (is_cumulative) psi2 = psi2 * seen + batch * now;
     if (is_averaged) psi2 = psi2 * keep + batch * rest;
-    part.store(rpsi, b.outputs[Out::kRpsi].as<float>() + c);
+    part.store(rstd, b.outputs[Out::kRstd].as<float>() + c);
     part.store(rdx, b.outputs[Out::kRdx].as<float>() + c);
     part.store((counted * factor * factor).floats(), b.outputs[Out::kGamma].as<float>() + c);
     part.store(psi2.floats(), b.outputs[Out::kNextPsi2].as<float>() + c);
@@ -111,50 +111,50 @@ struct PlainRows {
   const Binding& b;
   const PowerNormPlan& plan;
 
-  void sum(std::size_t block, const Slab& part) const {
+  void sum(std::size_t block, const Tile& part) const {
     const T* x = b.inputs[In::kX].as<T>();
     add_squares(part, x, b.inputs[In::kMask].as<std::uint8_t>(), plan.sum(b, block, 0, part.first));
     if (plan.pad_stats) add_squares(part, x, nullptr, plan.sum(b, block, 1, part.first));
   }
-  void write(const Slab& slab) const {
+  void write(const Tile& tile) const {
     write_forward(
-        slab,
-        UncentredForward<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kRpsi].as<float>(),
+        tile,
+        UncentredForward<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
                             b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
-                            ResultRows(b, slab.run_length())},
+                            ResultRows(b, tile.run_length())},
         b.inputs[In::kMask].as<std::uint8_t>());
   }
-  void write_alone(std::size_t, const Slab& part) const { write(part); }
-  void sum_and_write(std::size_t block, const Slab& part) const {
+  void write_alone(std::size_t, const Tile& part) const { write(part); }
+  void sum_and_write(std::size_t block, const Tile& part) const {
     sum(block, part);
     write(part);
   }
 };
 
-// How the same is done with z = x * rrms for x, part by part.
+// How the same is done with z = x * row_rstd for x, part by part.
 template <class T>
 struct ScaledRows {
   const Binding& b;
   const PowerNormPlan& plan;
 
-  void sum(std::size_t block, const Slab& part) const {
+  void sum(std::size_t block, const Tile& part) const {
     visit<kScale>(block, part, mask(), plan.sum(b, block, 0, 0));
     sum_all(block, part);
   }
-  void write(const Slab& slab) const {
+  void write(const Tile& tile) const {
     const ColumnBlocks& blocks = plan.columns.blocks;
-    const std::size_t block = slab.offset / slab.stride / std::size_t(blocks.block);
-    for_row_parts(slab,
-                  [&](const Slab& part) HWY_ATTR { visit<kWrite>(block, part, mask(), nullptr); });
-    clear_left_out(slab, mask(), rows());
+    const std::size_t block = tile.offset / tile.stride / std::size_t(blocks.block);
+    for_row_parts(tile,
+                  [&](const Tile& part) HWY_ATTR { visit<kWrite>(block, part, mask(), nullptr); });
+    clear_left_out(tile, mask(), rows());
   }
   // Forms no sums. The scales of rows left out are written too, for the backward reads them.
-  void write_alone(std::size_t block, const Slab& part) const {
+  void write_alone(std::size_t block, const Tile& part) const {
     visit<kScale | kWrite>(block, part, mask(), nullptr);
     scale_left_out(part);
     clear_left_out(part, mask(), rows());
   }
-  void sum_and_write(std::size_t block, const Slab& part) const {
+  void sum_and_write(std::size_t block, const Tile& part) const {
     visit<kScale | kWrite>(block, part, mask(), plan.sum(b, block, 0, 0));
     sum_all(block, part);
     clear_left_out(part, mask(), rows());
@@ -168,15 +168,15 @@ struct ScaledRows {
     return ResultRows(b, std::size_t(plan.columns.blocks.sizes.channels) / plan.groups);
   }
   // Forms the sums of all rows with pad_stats. In any case it writes the scales of those left out.
-  void sum_all(std::size_t block, const Slab& part) const {
+  void sum_all(std::size_t block, const Tile& part) const {
     plan.pad_stats ? visit<kScale>(block, part, nullptr, plan.sum(b, block, 1, 0))
                    : scale_left_out(part);
   }
-  void scale_left_out(const Slab& part) const {
+  void scale_left_out(const Tile& part) const {
     const std::size_t width = part.channels / plan.groups;
     for_left_out(part, mask(), [&](std::size_t at) HWY_ATTR {
       for (std::size_t k = 0; k < plan.groups; ++k, at += width) {
-        b.outputs[Out::kRrms].as<float>()[at / width] =
+        b.outputs[Out::kRowRstd].as<float>()[at / width] =
             scale_of_group(b.inputs[In::kX].as<T>() + at, width, plan.scaling_eps);
       }
     });
@@ -184,11 +184,11 @@ struct ScaledRows {
   // Goes through the rows that the mask keeps; adds their squares to totals (channels) unless it is
   // null.
   template <int kDo>
-  void visit(std::size_t block, const Slab& part, RowMask mask, double* totals) const {
+  void visit(std::size_t block, const Tile& part, RowMask mask, double* totals) const {
     const RowGroups sizes{plan.groups, part.channels / plan.groups};
     const ScaledForward<T> in{b.inputs[In::kX].as<T>(),
-                              b.outputs[Out::kRrms].as<float>(),
-                              b.outputs[Out::kRpsi].as<float>(),
+                              b.outputs[Out::kRowRstd].as<float>(),
+                              b.outputs[Out::kRstd].as<float>(),
                               {b.inputs[In::kGain].as<float>(), 1},
                               {b.inputs[In::kBias].as<float>(), 0},
                               rows()};
@@ -207,38 +207,38 @@ struct ScaledRows {
   template <std::size_t kRows>
   void save_scales(const Group<kRows>& group, const T* x) const {
     for (std::size_t r = 0; r < kRows; ++r) {
-      b.outputs[Out::kRrms].as<float>()[group.number[r]] =
+      b.outputs[Out::kRowRstd].as<float>()[group.number[r]] =
           scale_of_group(x + group.at[r], group.width, plan.scaling_eps);
     }
   }
 };
 
 // Takes sums of squares that the node was given.
-void take_given(const Binding& b, const PowerNormPlan& plan, std::size_t block, const Slab& slab) {
+void take_given(const Binding& b, const PowerNormPlan& plan, std::size_t block, const Tile& tile) {
   const TensorRef& given = b.inputs[In::kSquares];
-  take_squares(plan.columns, {b.workspace, block, 0}, given, slab);
+  take_squares(plan.columns, {b.workspace, block, 0}, given, tile);
   if (block > 0 || !plan.pad_stats) return;
-  take_row(plan.columns, given, SquareRow::kAllSquares, plan.sum(b, 0, 1, 0), slab);
+  take_row(plan.columns, given, SquareRow::kAllSquares, plan.sum(b, 0, 1, 0), tile);
 }
 
-// Writes y of a batch whose rpsi is known and forms the sums of its squares on the way if they are
+// Writes y of a batch whose rstd is known and forms the sums of its squares on the way if they are
 // needed.
 template <class Rows>
 void forward_in_one_pass(const Rows& rows, const Step& step) {
   const Binding& b = rows.b;
   const auto& plan = rows.plan;
   const ColumnBlocks& blocks = plan.columns.blocks;
-  blocks.run_channels([&](const Slab& slab) HWY_ATTR { running_statistics(b, plan, slab); });
-  blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
+  blocks.run_channels([&](const Tile& tile) HWY_ATTR { running_statistics(b, plan, tile); });
+  blocks.run([&](std::size_t block, const Tile& tile) HWY_ATTR {
     const bool is_given = plan.columns.is_given;
-    is_given ? take_given(b, plan, block, slab) : plan.clear_sums(b, block, slab);
-    for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
+    is_given ? take_given(b, plan, block, tile) : plan.clear_sums(b, block, tile);
+    for_row_parts(tile, [&](const Tile& part) HWY_ATTR {
       step.uses_batch && !is_given ? rows.sum_and_write(block, part)
                                    : rows.write_alone(block, part);
     });
   });
   if (!step.uses_batch) return;
-  blocks.run_channels([&](const Slab& slab) HWY_ATTR { batch_statistics(b, plan, step, slab); });
+  blocks.run_channels([&](const Tile& tile) HWY_ATTR { batch_statistics(b, plan, step, tile); });
 }
 
 template <class Rows>
@@ -247,13 +247,13 @@ void forward_in_two_passes(const Rows& rows, const Step& step) {
   const auto& plan = rows.plan;
   run_columns(
       plan.columns.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR {
-        if (plan.columns.is_given) return take_given(b, plan, block, slab);
-        plan.clear_sums(b, block, slab);
-        for_row_parts(slab, [&](const Slab& part) HWY_ATTR { rows.sum(block, part); });
+      [&](std::size_t block, const Tile& tile) HWY_ATTR {
+        if (plan.columns.is_given) return take_given(b, plan, block, tile);
+        plan.clear_sums(b, block, tile);
+        for_row_parts(tile, [&](const Tile& part) HWY_ATTR { rows.sum(block, part); });
       },
-      [&](const Slab& slab) HWY_ATTR { batch_statistics(b, plan, step, slab); },
-      [&](const Slab& slab) HWY_ATTR { rows.write(slab); });
+      [&](const Tile& tile) HWY_ATTR { batch_statistics(b, plan, step, tile); },
+      [&](const Tile& tile) HWY_ATTR { rows.write(tile); });
 }
 
 template <class Rows>

@@ -24,15 +24,15 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // Computes dgain, dbias and nu' from the sums of all blocks.
-void backward_statistics(const Binding& b, const PowerNormPlan& plan, const Slab& slab) {
+void backward_statistics(const Binding& b, const PowerNormPlan& plan, const Tile& tile) {
   const ColumnCounts counts =
       plan.columns.counts(b.inputs[BackIn::kMask].as<std::uint8_t>(), b.inputs[BackIn::kSums]);
   const auto kept = double(counts.kept), counted = plan.pad_stats ? double(counts.all) : kept;
   const WideDoubles share = WideDoubles::all(kept > 0 ? (1 - plan.alpha_b) / counted : 0);
   const WideDoubles one = WideDoubles::all(1), rest = WideDoubles::all(1 - plan.alpha_b);
   const float* gain = b.inputs[BackIn::kGain].as<float>();
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
+  for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = tile.first + i;
     const auto sum = [&](std::size_t kind)
                          HWY_ATTR { return sum_of_blocks(plan.columns, b.workspace, kind, c); };
     if (b.outputs[BackOut::kDgain]) {
@@ -56,19 +56,19 @@ const float* slope_of(const Binding& b, const PowerNormPlan& plan) {
 }
 
 // Takes the sums that the node was given.
-void take_given(const Binding& b, const PowerNormPlan& plan, std::size_t block, const Slab& slab) {
+void take_given(const Binding& b, const PowerNormPlan& plan, std::size_t block, const Tile& tile) {
   const TensorRef& given = b.inputs[BackIn::kSums];
-  take_gradients(plan.columns, {b.workspace, block, 0}, given, slab);
+  take_gradients(plan.columns, {b.workspace, block, 0}, given, tile);
   if (block > 0 || !plan.pad_stats) return;
-  take_row(plan.columns, given, UncentredSumRow::kAllDyXhat, plan.sum(b, 0, 3, 0), slab);
+  take_row(plan.columns, given, UncentredSumRow::kAllDyXhat, plan.sum(b, 0, 3, 0), tile);
 }
 
 template <class T>
 void backward_part(const Binding& b, const PowerNormPlan& plan, std::size_t block,
-                   const Slab& part) {
+                   const Tile& part) {
   const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
   const UncentredGradient<T> in{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
-                                b.inputs[BackIn::kRpsi].as<float>()};
+                                b.inputs[BackIn::kRstd].as<float>()};
   const auto sum = [&](std::size_t kind) { return plan.sum(b, block, kind, part.first); };
   if (!plan.columns.is_given) {
     add_gradient_sums(part, in, mask, {sum(0), sum(1)});
@@ -87,7 +87,7 @@ struct ScaledPart {
   const Binding& b;
   const PowerNormPlan& plan;
   std::size_t block;
-  const Slab& part;
+  const Tile& part;
 
   void run() const {
     const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
@@ -103,8 +103,8 @@ struct ScaledPart {
     const RowGroups sizes{plan.groups, part.channels / plan.groups};
     const ScaledBackward<T> in{b.inputs[BackIn::kX].as<T>(),
                                b.inputs[BackIn::kDy].as<T>(),
-                               b.inputs[BackIn::kRrms].as<float>(),
-                               b.inputs[BackIn::kRpsi].as<float>(),
+                               b.inputs[BackIn::kRowRstd].as<float>(),
+                               b.inputs[BackIn::kRstd].as<float>(),
                                b.inputs[BackIn::kRdx].as<float>(),
                                {slope_of(b, plan), 0},
                                {b.inputs[BackIn::kGain].as<float>(), 1},
@@ -143,16 +143,16 @@ struct ScaledPart {
 
 void backward(const Binding& b, const PowerNormPlan& plan) {
   const ColumnBlocks& blocks = plan.columns.blocks;
-  blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    plan.columns.is_given ? take_given(b, plan, block, slab) : plan.clear_sums(b, block, slab);
+  blocks.run([&](std::size_t block, const Tile& tile) HWY_ATTR {
+    plan.columns.is_given ? take_given(b, plan, block, tile) : plan.clear_sums(b, block, tile);
     with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-      for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
+      for_row_parts(tile, [&](const Tile& part) HWY_ATTR {
         plan.is_scaled() ? ScaledPart<T>{b, plan, block, part}.run()
                          : backward_part<T>(b, plan, block, part);
       });
     });
   });
-  blocks.run_channels([&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); });
+  blocks.run_channels([&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); });
 }
 
 }  // namespace
@@ -169,7 +169,7 @@ Prepared prepare_power_norm_backward(const NodeContext& context) {
   PowerNormPlan plan = power_norm_plan(context.input(BackIn::kX).shape,
                                        context.attrs<PowerNormBackwardAttrs>(), 2, 2);
   plan.columns.is_given = context.has(BackIn::kSums);
-  if (plan.is_wide()) plan.columns.sums += 1;  // the blocks stay those of the sums alone
+  if (plan.is_wide()) plan.columns.sums += 1;  // the blocks stay those of only the sums
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(backward);

@@ -24,9 +24,9 @@ struct PowerNormPlan {
   double* sum(const Binding& b, std::size_t block, std::size_t kind, std::size_t channel) const {
     return columns.sum(b.workspace, block, kind) + channel;
   }
-  void clear_sums(const Binding& b, std::size_t block, const Slab& slab) const {
+  void clear_sums(const Binding& b, std::size_t block, const Tile& tile) const {
     for (std::size_t kind = 0; kind < columns.sums; ++kind) {
-      std::fill_n(sum(b, block, kind, slab.first), slab.channels, 0.0);
+      std::fill_n(sum(b, block, kind, tile.first), tile.channels, 0.0);
     }
   }
   // Returns the start of a kind that a scaling adds: instead of a double it holds two floats a

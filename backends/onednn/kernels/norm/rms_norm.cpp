@@ -45,21 +45,21 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Writes y = x * rrms * gain + bias of kRows rows from `row` on and saves rrms.
+// Writes y = x * rstd * gain + bias of kRows rows from `row` on and saves rstd.
 template <class T, std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
   const RowAffine affine{b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>()};
   const T* x = b.inputs[In::kX].as<T>() + row * width;
   const ResultRows y(b, width);
-  float* rrms = b.outputs[Out::kRrms].as<float>() + row;
+  float* rstd = b.outputs[Out::kRstd].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
     y.prefetch((row + k) * width, width);
     const double mean_square = row_squares(x + k * width, width) / double(width);
-    rrms[k] = float(1 / std::sqrt(mean_square + eps));
+    rstd[k] = float(1 / std::sqrt(mean_square + eps));
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
-    const Floats factor = splat(rrms[k]);
+    const Floats factor = splat(rstd[k]);
     write_row(y, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
       return affine.apply(part, hn::Mul(part.load(x + i), factor), i);
     });
@@ -78,10 +78,10 @@ ScaledGradient gradient_of(const Binding& b, std::size_t row, std::size_t width)
   ResultRows(b, width).prefetch(row * width, width);
   const T *x = b.inputs[BackIn::kX].as<T>() + row * width,
           *dy = b.inputs[BackIn::kDy].as<T>() + row * width;
-  const float rrms = b.inputs[BackIn::kRrms].as<float>()[row];
+  const float rstd = b.inputs[BackIn::kRstd].as<float>()[row];
   const double products =
-      row_products(x, dy, width, rrms, {b.inputs[BackIn::kGain].as<float>(), nullptr});
-  return {splat(rrms), splat(float(products / double(width))), splat(rrms)};
+      row_products(x, dy, width, rstd, {b.inputs[BackIn::kGain].as<float>(), nullptr});
+  return {splat(rstd), splat(float(products / double(width))), splat(rstd)};
 }
 
 // Writes dx of kRows rows from `row` on and adds their share of dgain and dbias to the sums.
@@ -125,7 +125,7 @@ void add_up_wide_of(const Binding& b, const RowBlocks& blocks) {
   const WideRows<T> in{b.inputs[BackIn::kX].as<T>(),
                        b.inputs[BackIn::kDy].as<T>(),
                        nullptr,
-                       b.inputs[BackIn::kRrms].as<float>(),
+                       b.inputs[BackIn::kRstd].as<float>(),
                        nullptr,
                        rows,
                        width};

@@ -40,17 +40,17 @@ void forward_rows(const Binding& b, double eps, const RowRange& range) {
   const ResultRows y(b, range.width);
   for (std::size_t row = range.first; row < range.last; ++row) {
     const T* x = b.inputs[In::kX].as<T>() + row * range.width;
-    float& rnorm = b.outputs[Out::kRnorm].as<float>()[row];
+    float& rstd = b.outputs[Out::kRstd].as<float>()[row];
     const double norm = std::sqrt(row_squares(x, range.width));
-    rnorm = float(1 / (norm <= eps ? eps : norm));
-    const Floats factor = splat(rnorm);
+    rstd = float(1 / (norm <= eps ? eps : norm));
+    const Floats factor = splat(rstd);
     write_row(y, row * range.width, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
       return hn::Mul(hn::Mul(part.load(x + i), factor), gain);
     });
   }
 }
 
-// Writes y = x * rnorm * gain and saves rnorm.
+// Writes y = x * rstd * gain and saves rstd.
 void forward(const Binding& b, double eps, const RowRange& range) {
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { forward_rows<T>(b, eps, range); });
 }
@@ -63,11 +63,11 @@ double backward_rows(const Binding& b, double eps, const RowRange& range) {
   for (std::size_t row = range.first; row < range.last; ++row) {
     const T *x = b.inputs[BackIn::kX].as<T>() + row * range.width,
             *dy = b.inputs[BackIn::kDy].as<T>() + row * range.width;
-    const float rnorm = b.inputs[BackIn::kRnorm].as<float>()[row];
-    const double product = row_products(x, dy, range.width, rnorm, {nullptr, nullptr});
+    const float rstd = b.inputs[BackIn::kRstd].as<float>()[row];
+    const double product = row_products(x, dy, range.width, rstd, {nullptr, nullptr});
     dgain += product;
-    const float slope = rnorm == float(1 / eps) ? 0 : float(product);
-    const ScaledGradient gradient{splat(rnorm), splat(slope), splat(rnorm * gain)};
+    const float slope = rstd == float(1 / eps) ? 0 : float(product);
+    const ScaledGradient gradient{splat(rstd), splat(slope), splat(rstd * gain)};
     write_row(dx, row * range.width, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
       return gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i)));
     });

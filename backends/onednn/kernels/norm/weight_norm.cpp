@@ -26,50 +26,50 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// w = v * rnorm * g
+// w = v * rstd * g
 void forward(const Binding& b, const ColumnPlan& plan, double eps_inside) {
   const float* v = b.inputs[In::kV].as<float>();
-  float* rnorm = b.outputs[Out::kRnorm].as<float>();
-  const UncentredForward<float> in{v, rnorm, b.inputs[In::kG].as<float>(), nullptr,
+  float* rstd = b.outputs[Out::kRstd].as<float>();
+  const UncentredForward<float> in{v, rstd, b.inputs[In::kG].as<float>(), nullptr,
                                    ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR {
-        slab_squares(slab, v, nullptr, plan.sum(b.workspace, block, 0) + slab.first);
+      [&](std::size_t block, const Tile& tile) HWY_ATTR {
+        tile_squares(tile, v, nullptr, plan.sum(b.workspace, block, 0) + tile.first);
       },
-      [&](const Slab& slab) HWY_ATTR {
+      [&](const Tile& tile) HWY_ATTR {
         const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(eps_inside);
-        for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-          const WideDoubles squares = sum_of_blocks(plan, b.workspace, 0, slab.first + i);
-          part.store((one / (squares + eps).sqrt()).floats(), rnorm + slab.first + i);
+        for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+          const WideDoubles squares = sum_of_blocks(plan, b.workspace, 0, tile.first + i);
+          part.store((one / (squares + eps).sqrt()).floats(), rstd + tile.first + i);
         });
       },
-      [&](const Slab& slab) HWY_ATTR { write_forward(slab, in, nullptr); });
+      [&](const Tile& tile) HWY_ATTR { write_forward(tile, in, nullptr); });
 }
 
-// dg = sum of dw * u;   dv = g * rnorm * (dw - u * dg);   u = v * rnorm
+// dg = sum of dw * u;   dv = g * rstd * (dw - u * dg);   u = v * rstd
 void backward(const Binding& b, const ColumnPlan& plan) {
-  const float *g = b.inputs[BackIn::kG].as<float>(), *rnorm = b.inputs[BackIn::kRnorm].as<float>();
+  const float *g = b.inputs[BackIn::kG].as<float>(), *rstd = b.inputs[BackIn::kRstd].as<float>();
   float *dg = b.outputs[BackOut::kDg].as<float>(), *scale = plan.constant(b.workspace, 0);
   const UncentredGradient<float> in{b.inputs[BackIn::kV].as<float>(),
-                                    b.inputs[BackIn::kDw].as<float>(), rnorm};
+                                    b.inputs[BackIn::kDw].as<float>(), rstd};
   const UncentredBackward<float> write{in, scale, dg, nullptr,
                                        ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) HWY_ATTR {
-        slab_gradient_sums(slab, in, nullptr,
-                           {plan.sum(b.workspace, block, 0) + slab.first,
-                            plan.sum(b.workspace, block, 1) + slab.first});
+      [&](std::size_t block, const Tile& tile) HWY_ATTR {
+        tile_gradient_sums(tile, in, nullptr,
+                           {plan.sum(b.workspace, block, 0) + tile.first,
+                            plan.sum(b.workspace, block, 1) + tile.first});
       },
-      [&](const Slab& slab) HWY_ATTR {
-        for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-          const std::size_t c = slab.first + i;
+      [&](const Tile& tile) HWY_ATTR {
+        for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+          const std::size_t c = tile.first + i;
           part.store(sum_of_blocks(plan, b.workspace, 1, c).floats(), dg + c);
-          part.store(hn::Mul(part.load(g + c), part.load(rnorm + c)), scale + c);
+          part.store(hn::Mul(part.load(g + c), part.load(rstd + c)), scale + c);
         });
       },
-      [&](const Slab& slab) HWY_ATTR { write_backward(slab, write, nullptr); });
+      [&](const Tile& tile) HWY_ATTR { write_backward(tile, write, nullptr); });
 }
 
 }  // namespace

@@ -11,11 +11,11 @@ using Out = BatchNormOutput;
 using BackIn = BatchNormBackwardInput;
 using BackOut = BatchNormGradient;
 
-struct BatchPlan {
+struct BatchSampler {
   BatchNormAttrs attrs;
   ColumnSizes sizes;
 
-  // What the sum of squares of a channel is divided by.
+  // The divisor of the sum of squares of a channel.
   template <class Sums>
   double count(const Sums& of, bool unbiased) const {
     return variance_count(std::int64_t(attrs.counts_padding() ? of.all : of.count), unbiased);
@@ -27,7 +27,7 @@ struct Statistics {
 };
 
 // Returns the batch's statistics and writes the running ones that follow from them.
-Statistics train(const Binding& b, const BatchPlan& plan, const KeptRows& rows, Eigen::Index c) {
+Statistics train(const Binding& b, const BatchSampler& plan, const KeptRows& rows, Eigen::Index c) {
   const BatchNormAttrs& attrs = plan.attrs;
   const Moments of = moments_of(b.inputs[In::kMoments], b.inputs[In::kX], {plan.sizes, rows}, c);
   Statistics batch{vector(b.inputs[In::kRunningMean])[c], vector(b.inputs[In::kRunningVar])[c]},
@@ -47,7 +47,7 @@ Statistics train(const Binding& b, const BatchPlan& plan, const KeptRows& rows, 
 }
 
 // y = (x - mean) * rstd * gain + bias, with the batch's or the running statistics.
-void forward(const Binding& b, const BatchPlan& plan) {
+void forward(const Binding& b, const BatchSampler& plan) {
   const KeptRows rows = kept_rows(b.inputs[In::kMask], plan.sizes);
   for (Eigen::Index c = 0; c < plan.sizes.channels; ++c) {
     const Statistics of = plan.attrs.training ? train(b, plan, rows, c)
@@ -65,7 +65,8 @@ void forward(const Binding& b, const BatchPlan& plan) {
   }
 }
 
-CentredSums sums_of(const Binding& b, const BatchPlan& plan, const KeptRows& rows, Eigen::Index c) {
+CentredSums sums_of(const Binding& b, const BatchSampler& plan, const KeptRows& rows,
+                    Eigen::Index c) {
   const TensorRef& given = b.inputs[BackIn::kSums];
   if (given) return given_centred(given, c, plan.attrs.counts_padding());
   return form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], vector(b.inputs[BackIn::kMean])[c],
@@ -75,7 +76,7 @@ CentredSums sums_of(const Binding& b, const BatchPlan& plan, const KeptRows& row
 
 // g = dy * gain. Training: dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N);
 // evaluation: dx = rstd * g.
-void backward(const Binding& b, const BatchPlan& plan) {
+void backward(const Binding& b, const BatchSampler& plan) {
   const KeptRows rows = kept_rows(b.inputs[BackIn::kMask], plan.sizes);
   for (Eigen::Index c = 0; c < plan.sizes.channels; ++c) {
     const double mean = vector(b.inputs[BackIn::kMean])[c],
@@ -103,13 +104,14 @@ void backward(const Binding& b, const BatchPlan& plan) {
 }  // namespace
 
 Prepared prepare_batch_norm(const NodeContext& context) {
-  const BatchPlan plan{context.attrs<BatchNormAttrs>(), column_sizes(context.input(In::kX).shape)};
+  const BatchSampler plan{context.attrs<BatchNormAttrs>(),
+                          column_sizes(context.input(In::kX).shape)};
   return kernel_of([=](const Binding& b) { forward(b, plan); });
 }
 
 Prepared prepare_batch_norm_backward(const NodeContext& context) {
-  const BatchPlan plan{context.attrs<BatchNormBackwardAttrs>(),
-                       column_sizes(context.input(BackIn::kX).shape)};
+  const BatchSampler plan{context.attrs<BatchNormBackwardAttrs>(),
+                          column_sizes(context.input(BackIn::kX).shape)};
   return kernel_of([=](const Binding& b) { backward(b, plan); });
 }
 

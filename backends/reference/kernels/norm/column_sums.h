@@ -98,14 +98,14 @@ struct UncentredSums {
 };
 struct UncentredTensors {
   const TensorRef &x, &dy;
-  double rpsi;
+  double rstd;
 };
 inline UncentredSums form_sums(const UncentredTensors& t, const Kept& kept, Eigen::Index c,
                                bool all_rows) {
-  const RowMajor xhat = kept.read(t.x, c) * t.rpsi, dy = kept.read(t.dy, c);
+  const RowMajor xhat = kept.read(t.x, c) * t.rstd, dy = kept.read(t.dy, c);
   UncentredSums of{kept.count(), kept.all(), dy.sum(), dy.cwiseProduct(xhat).sum()};
   if (!all_rows) return of;
-  const RowMajor every_xhat = channel(t.x, kept.sizes, c) * t.rpsi;
+  const RowMajor every_xhat = channel(t.x, kept.sizes, c) * t.rstd;
   of.all_dy_xhat = channel(t.dy, kept.sizes, c).cwiseProduct(every_xhat).sum();
   return of;
 }

@@ -17,7 +17,7 @@ Matrix group(const TensorRef& t, const GroupSizes& s, Eigen::Index k) {
   return {t.as<double>() + k * s.width(), s.channels, s.inner};
 }
 
-// What a parameter, or its gradient, holds for the channels of group k.
+// The values of a parameter, or of its gradient, for the channels of group k.
 Vector channels(const TensorRef& t, const GroupSizes& s, Eigen::Index k) {
   return {t.as<double>() + k % s.groups * s.channels, s.channels};
 }

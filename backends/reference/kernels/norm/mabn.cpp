@@ -14,7 +14,7 @@ using BackIn = MabnBackwardInput;
 using BackOut = MabnGradient;
 
 // Puts `value` into channel c of a ring buffer (m, channels), in its row of this step, and returns
-// what stands for the buffer: its mean over the rows, or the value alone.
+// what stands for the buffer: its mean over the rows, or just the value.
 double push(const TensorRef& ring, Eigen::Index c, const MabnPhase& phase, double value) {
   auto column = matrix(ring, ring.type.shape[0], ring.type.shape[1]).col(c);
   column[phase.row] = value;

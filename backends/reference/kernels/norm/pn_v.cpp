@@ -11,7 +11,7 @@ using Out = PnVOutput;
 using BackIn = PnVBackwardInput;
 using BackOut = PnVGradient;
 
-// y = x * rpsi * gain + bias, rpsi of the batch's quadratic mean or of the running one.
+// y = x * rstd * gain + bias, rstd of the batch's quadratic mean or of the running one.
 void forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
   const KeptRows rows = kept_rows(b.inputs[In::kMask], sizes);
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
@@ -27,30 +27,30 @@ void forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) 
     } else if (attrs.training) {
       vector(b.outputs[Out::kNextPsi2])[c] = psi2;
     }
-    const double rpsi = 1 / std::sqrt(psi2 + attrs.eps);
-    const RowMajor y = x.array() * rpsi * element_or(b.inputs[In::kGain], c, 1) +
+    const double rstd = 1 / std::sqrt(psi2 + attrs.eps);
+    const RowMajor y = x.array() * rstd * element_or(b.inputs[In::kGain], c, 1) +
                        element_or(b.inputs[In::kBias], c, 0);
     write_channel(b.outputs[Out::kY], sizes, rows, c, y);
-    vector(b.outputs[Out::kRpsi])[c] = rpsi;
+    vector(b.outputs[Out::kRstd])[c] = rstd;
   }
 }
 
-// g = dy * gain. Training: dx = rpsi * (g - xhat * mean(g * xhat)); evaluation: dx = rpsi * g.
+// g = dy * gain. Training: dx = rstd * (g - xhat * mean(g * xhat)); evaluation: dx = rstd * g.
 void backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
   const KeptRows rows = kept_rows(b.inputs[BackIn::kMask], sizes);
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
-    const double rpsi = vector(b.inputs[BackIn::kRpsi])[c];
-    const RowMajor xhat = read_channel(b.inputs[BackIn::kX], sizes, rows, c) * rpsi;
+    const double rstd = vector(b.inputs[BackIn::kRstd])[c];
+    const RowMajor xhat = read_channel(b.inputs[BackIn::kX], sizes, rows, c) * rstd;
     const RowMajor dy = read_channel(b.inputs[BackIn::kDy], sizes, rows, c);
     const double gain = element_or(b.inputs[BackIn::kGain], c, 1);
     const RowMajor g = dy * gain;
     const TensorRef& given = b.inputs[BackIn::kSums];
     const UncentredSums of = given ? given_uncentred(given, c, false)
-                                   : form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], rpsi},
+                                   : form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], rstd},
                                                {sizes, rows}, c, false);
     const bool has_slope = attrs.training && of.count > 0;
     const double slope = has_slope ? gain * of.dy_xhat / of.count : 0;
-    write_channel(b.outputs[BackOut::kDx], sizes, rows, c, rpsi * (g - xhat * slope));
+    write_channel(b.outputs[BackOut::kDx], sizes, rows, c, rstd * (g - xhat * slope));
     if (b.outputs[BackOut::kDgain]) {
       vector(b.outputs[BackOut::kDgain])[c] = of.dy_xhat;
     }

@@ -21,7 +21,7 @@ double next_psi2(double psi2, double batch, std::int64_t t, const PowerNormAttrs
   return attrs.alpha_f * psi2 + (1 - attrs.alpha_f) * batch;
 }
 
-// Writes rpsi, rdx and the next state of channel c.
+// Writes rstd, rdx and the next state of channel c.
 void statistics(const Binding& b, const PowerNormAttrs& attrs, const Kept& kept, Eigen::Index c) {
   const TensorRef& given = b.inputs[In::kSquares];
   const Squares of = given ? given_squares(given, c, attrs.pad_stats)
@@ -38,20 +38,20 @@ void statistics(const Binding& b, const PowerNormAttrs& attrs, const Kept& kept,
     gamma = counted / (divisor + attrs.eps);
     next = next_psi2(psi2, batch, t, attrs);
   }
-  vector(b.outputs[Out::kRpsi])[c] = 1 / std::sqrt(divisor + attrs.eps);
+  vector(b.outputs[Out::kRstd])[c] = 1 / std::sqrt(divisor + attrs.eps);
   vector(b.outputs[Out::kRdx])[c] = 1 / std::sqrt(dx_divisor + attrs.eps);
   if (!attrs.training) return;
   vector(b.outputs[Out::kGamma])[c] = gamma;
   vector(b.outputs[Out::kNextPsi2])[c] = next;
 }
 
-// y = xhat * gain + bias, xhat = x * rpsi.
+// y = xhat * gain + bias, xhat = x * rstd.
 void forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
   const KeptRows rows = kept_rows(b.inputs[In::kMask], sizes);
   const Kept kept{sizes, rows};
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
     statistics(b, attrs, kept, c);
-    const RowMajor xhat = kept.read(b.inputs[In::kX], c) * vector(b.outputs[Out::kRpsi])[c];
+    const RowMajor xhat = kept.read(b.inputs[In::kX], c) * vector(b.outputs[Out::kRstd])[c];
     const RowMajor y = xhat.array() * element_or(b.inputs[In::kGain], c, 1) +
                        element_or(b.inputs[In::kBias], c, 0);
     write_channel(b.outputs[Out::kY], sizes, rows, c, y);
@@ -83,12 +83,12 @@ void backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& 
   const KeptRows rows = kept_rows(b.inputs[BackIn::kMask], sizes);
   const Kept kept{sizes, rows};
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
-    const double rpsi = vector(b.inputs[BackIn::kRpsi])[c];
-    const RowMajor xhat = kept.read(b.inputs[BackIn::kX], c) * rpsi;
+    const double rstd = vector(b.inputs[BackIn::kRstd])[c];
+    const RowMajor xhat = kept.read(b.inputs[BackIn::kX], c) * rstd;
     const RowMajor dy = kept.read(b.inputs[BackIn::kDy], c);
     const TensorRef& given = b.inputs[BackIn::kSums];
     const UncentredSums of = given ? given_uncentred(given, c, attrs.pad_stats)
-                                   : form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], rpsi},
+                                   : form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], rstd},
                                                kept, c, attrs.pad_stats);
     const double rdx = vector(b.inputs[BackIn::kRdx])[c],
                  gain = element_or(b.inputs[BackIn::kGain], c, 1);
@@ -116,7 +116,7 @@ void forward_scaled(const Binding& b, const ColumnSizes& sizes, const PowerNormA
   Binding on_z = b;
   on_z.inputs[In::kX].data = b.workspace;
   const RowSizes groups = scaled_groups(b.inputs[In::kX].type.shape, attrs.groups);
-  scale_groups({b.inputs[In::kX], on_z.inputs[In::kX], b.outputs[Out::kRrms]}, groups,
+  scale_groups({b.inputs[In::kX], on_z.inputs[In::kX], b.outputs[Out::kRowRstd]}, groups,
                attrs.scaling_eps);
   forward(on_z, sizes, attrs);
 }
@@ -124,13 +124,13 @@ void forward_scaled(const Binding& b, const ColumnSizes& sizes, const PowerNormA
 void backward_scaled(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
   Binding on_z = b;
   on_z.inputs[BackIn::kX].data = b.workspace;
-  const TensorRef &x = b.inputs[BackIn::kX], &rrms = b.inputs[BackIn::kRrms],
+  const TensorRef &x = b.inputs[BackIn::kX], &row_rstd = b.inputs[BackIn::kRowRstd],
                   &dx = b.outputs[BackOut::kDx];
   const RowSizes groups = scaled_groups(x.type.shape, attrs.groups);
   matrix(on_z.inputs[BackIn::kX], groups.rows, groups.width) =
-      vector(rrms).asDiagonal() * matrix(x, groups.rows, groups.width);
+      vector(row_rstd).asDiagonal() * matrix(x, groups.rows, groups.width);
   backward(on_z, sizes, attrs);
-  scale_groups_backward({x, rrms, dx, dx}, groups);
+  scale_groups_backward({x, row_rstd, dx, dx}, groups);
   clear_left_out(dx, sizes, b.inputs[BackIn::kMask]);
 }
 

@@ -18,29 +18,29 @@ double gain_of(const Binding& b) {
   return b.inputs[In::kGain] ? *b.inputs[In::kGain].as<double>() : 1;
 }
 
-// y = gain * x * rnorm. x, y (rows, width); rnorm (rows).
+// y = gain * x * rstd. x, y (rows, width); rstd (rows).
 void forward(const Binding& b, const RowSizes& sizes, double eps) {
   const Matrix x = matrix(b.inputs[In::kX], sizes.rows, sizes.width);
   Matrix y = matrix(b.outputs[Out::kY], sizes.rows, sizes.width);
-  Vector rnorm = vector(b.outputs[Out::kRnorm]);
+  Vector rstd = vector(b.outputs[Out::kRstd]);
   for (Eigen::Index row = 0; row < x.rows(); ++row) {
-    rnorm[row] = 1 / std::max(x.row(row).norm(), eps);
-    y.row(row) = gain_of(b) * (x.row(row) * rnorm[row]);
+    rstd[row] = 1 / std::max(x.row(row).norm(), eps);
+    y.row(row) = gain_of(b) * (x.row(row) * rstd[row]);
   }
 }
 
-// dx = gain * rnorm * (dy - xhat * sum(dy * xhat)), without the sum where rnorm is 1 / eps.
+// dx = gain * rstd * (dy - xhat * sum(dy * xhat)), without the sum where rstd is 1 / eps.
 void backward(const Binding& b, const RowSizes& sizes, double eps) {
   const Matrix x = matrix(b.inputs[BackIn::kX], sizes.rows, sizes.width);
   const Matrix dy = matrix(b.inputs[BackIn::kDy], sizes.rows, sizes.width);
-  const Vector rnorm = vector(b.inputs[BackIn::kRnorm]);
+  const Vector rstd = vector(b.inputs[BackIn::kRstd]);
   Matrix dx = matrix(b.outputs[BackOut::kDx], sizes.rows, sizes.width);
   double dgain = 0;
   for (Eigen::Index row = 0; row < x.rows(); ++row) {
-    const Eigen::RowVectorXd xhat = x.row(row) * rnorm[row];
-    const double product = dy.row(row).dot(xhat), slope = rnorm[row] == 1 / eps ? 0 : product;
+    const Eigen::RowVectorXd xhat = x.row(row) * rstd[row];
+    const double product = dy.row(row).dot(xhat), slope = rstd[row] == 1 / eps ? 0 : product;
     dgain += product;
-    dx.row(row) = gain_of(b) * rnorm[row] * (dy.row(row) - xhat * slope);
+    dx.row(row) = gain_of(b) * rstd[row] * (dy.row(row) - xhat * slope);
   }
   if (b.outputs[BackOut::kDgain]) *b.outputs[BackOut::kDgain].as<double>() = dgain;
 }

@@ -17,18 +17,18 @@ void forward(const Binding& b, const ColumnSizes& sizes, const WeightNormAttrs& 
     const RowMajor v = channel(b.inputs[In::kV], sizes, i);
     const double norm = std::sqrt(v.squaredNorm() + attrs.eps);
     channel(b.outputs[Out::kW], sizes, i) = vector(b.inputs[In::kG])[i] * v / norm;
-    vector(b.outputs[Out::kRnorm])[i] = 1 / norm;
+    vector(b.outputs[Out::kRstd])[i] = 1 / norm;
   }
 }
 
-// dg = sum of dw * u;   dv = g * rnorm * (dw - u * dg);   u = v * rnorm
+// dg = sum of dw * u;   dv = g * rstd * (dw - u * dg);   u = v * rstd
 void backward(const Binding& b, const ColumnSizes& sizes) {
   for (Eigen::Index i = 0; i < sizes.channels; ++i) {
-    const double g = vector(b.inputs[BackIn::kG])[i], rnorm = vector(b.inputs[BackIn::kRnorm])[i];
-    const RowMajor u = channel(b.inputs[BackIn::kV], sizes, i) * rnorm,
+    const double g = vector(b.inputs[BackIn::kG])[i], rstd = vector(b.inputs[BackIn::kRstd])[i];
+    const RowMajor u = channel(b.inputs[BackIn::kV], sizes, i) * rstd,
                    dw = channel(b.inputs[BackIn::kDw], sizes, i);
     const double dg = dw.cwiseProduct(u).sum();
-    channel(b.outputs[BackOut::kDv], sizes, i) = g * rnorm * (dw - u * dg);
+    channel(b.outputs[BackOut::kDv], sizes, i) = g * rstd * (dw - u * dg);
     vector(b.outputs[BackOut::kDg])[i] = dg;
   }
 }

@@ -103,13 +103,16 @@ def of_width(reference, square):
                 reference, m, (x[:, :vector] - m).square().mean(1, keepdim=True))
 
 
+_DX_CAUSES = {"backward ignores the gain": "dx without the gain",
+              "backward multiplies by the gain twice": "dx with the gain twice"}
+
+
 def of_dx(trial, reference, seen):
     """Wrong forms of dx."""
     arrays, _ = seen
     for name, value in reference.variants().items():
         if name != "exact":
-            yield {"without gain": "dx without the gain",
-                   "gain applied twice": "dx with the gain twice"}.get(name, f"dx: {name}"), value
+            yield _DX_CAUSES.get(name, f"dx: {name}"), value
     g = reference.grouping.take(reference.dy) * reference.groups.gain
     rstd, x = reference.stats.rstd, reference.groups.x
     xhat = (x - reference.stats.mean) * rstd

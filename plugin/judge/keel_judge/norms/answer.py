@@ -14,8 +14,9 @@ TWINS = {
 # Options that a candidate does not name.
 USUAL = {"eps": 0.0, "eps_place": "inside", "unbiased": False, "offset": 0, "groups": 1}
 # Names that dx gives to norms with constant parts.
-DETACHED = {"mean and deviation constant": "detachnorm", "mean constant": "detachmean",
-            "deviation constant": "detachvariance"}
+DETACHED = {"backward treats mean and deviation as constants": "detachnorm",
+            "backward treats the mean as a constant": "detachmean",
+            "backward treats the deviation as a constant": "detachvariance"}
 
 
 @dataclass

@@ -33,17 +33,23 @@ class Gradient:
         whole = self.dx(self.dy * self.gain, True, True)
         yield "exact", whole
         if self.is_centred:
-            yield "mean and deviation constant", self.dx(self.dy * self.gain, False, False)
-            yield "mean constant", self.dx(self.dy * self.gain, False, True)
-            yield "deviation constant", self.dx(self.dy * self.gain, True, False)
+            yield ("backward treats mean and deviation as constants",
+                   self.dx(self.dy * self.gain, False, False))
+            yield ("backward treats the mean as a constant",
+                   self.dx(self.dy * self.gain, False, True))
+            yield ("backward treats the deviation as a constant",
+                   self.dx(self.dy * self.gain, True, False))
         else:
-            yield "divisor constant", self.dx(self.dy * self.gain, False, False)
+            yield ("backward treats the divisor as a constant",
+                   self.dx(self.dy * self.gain, False, False))
         if self.candidate.options.get("offset"):
-            yield "gain without its offset", self.dx(self.dy * self.plain_gain, True, True)
+            yield ("backward ignores the +1 on the gain",
+                   self.dx(self.dy * self.plain_gain, True, True))
         else:
-            yield "gain with an offset of 1", self.dx(self.dy * (self.gain + 1), True, True)
-        yield "without gain", self.dx(self.dy, True, True)
-        yield "gain applied twice", self.dx(self.dy * self.gain.square(), True, True)
+            yield "backward adds 1 to the gain", self.dx(self.dy * (self.gain + 1), True, True)
+        yield "backward ignores the gain", self.dx(self.dy, True, True)
+        yield ("backward multiplies by the gain twice",
+               self.dx(self.dy * self.gain.square(), True, True))
         if self.is_centred:
             yield "mean of xhat forgotten", self.dx(self.dy * self.gain, True, True, True)
 

@@ -17,7 +17,7 @@ from . import _ops
 
 
 class Recipe:
-    """What a norm with its attributes saves, and what its backward is given and gives."""
+    """The tensors that a norm with its attributes saves, and its backward's inputs and outputs."""
 
     def __init__(self, norm, text):
         facts, inputs = ALL[norm], _ops.OPS[norm].inputs
@@ -25,7 +25,7 @@ class Recipe:
         self.text = text
         self.norm, self.op, self.facts = norm, norm + "_backward", facts
         self.attributes = dict(pair.split("=", 1) for pair in text.split())
-        self.inputs, backward_attributes = _ops.OPS[self.op]
+        self.inputs, backward_attributes = _ops.OPS[self.op][:2]
         self.moved = tuple(name for name, state in facts.states.items() if state.by_backward)
         # For each input of the backward its place among inputs and outputs of the forward.
         self.saved = tuple(known.index(name) if name in known and name not in self.moved else None
@@ -125,7 +125,7 @@ class _Norm(torch.autograd.Function):
 
 
 class _EagerNorm(torch.autograd.Function):
-    """The same in fewer steps, where nothing traces or transforms. PyTorch tracks y alone: all
+    """The same in fewer steps, where nothing traces or transforms. PyTorch tracks only y: all
     outputs are appended to `found`."""
 
     @staticmethod

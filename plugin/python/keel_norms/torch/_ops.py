@@ -3,7 +3,7 @@ tensors on CPUs and on GPUs. All tensors of a call lie on one device.
 
 An op takes the inputs of keel by place, of which all but x may be None, and the attributes as text.
 It gives every output of keel; one that does not apply has the shape (0). Ops are pure: states come
-in as inputs and go out as outputs. `commit` alone writes: next states into states.
+in as inputs and go out as outputs. Only `commit` writes: next states into states.
 
 The kernels are those of libkeel_norm_torch.so, which lies beside libkeel_norm.so. Where it is
 missing, or the variable KEEL_NORM_BINDING is "ctypes", they are those of this file, which call
@@ -272,6 +272,6 @@ def unlike(op, x, given):
 
 
 def _said(op, name):
-    """What an input is called here: weight where PyTorch has that word, too."""
+    """The name of an input here: weight where PyTorch has that word, too."""
     is_weight = name == "gain" and not op.startswith("scale_norm")
     return "weight" if is_weight else name

@@ -45,7 +45,7 @@ def _words(module, signature, fault):
 
 
 def _fault(module, signature, arguments, options, error):
-    """What is wrong with arguments that do not bind."""
+    """The fault of arguments that do not bind."""
     known = [*signature.parameters][1:]
     fault = str(error)
     by_place = [name for name in known

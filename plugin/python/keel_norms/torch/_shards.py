@@ -52,17 +52,16 @@ class Shards:
         return {parts.input: self._merged(parts.merge, own)}
 
     def gradient_sums(self, norm, values, attributes):
-        """The gradient sums of all shards, and dgain and dbias of this one alone: data parallelism
+        """The gradient sums of all shards, and dgain and dbias of only this one: data parallelism
         adds the gradients of all."""
-        # mabn has rstd in the place of rpsi.
-        own = self._own(PARTS[norm].gradient_sums, {"rpsi": values.get("rstd"), **values},
+        own = self._own(PARTS[norm].gradient_sums, values,
                         attributes)
         merged = self._merged("merge_sums", own)
         affine = _affine_gradients(norm, own, merged, values)
         return merged, {name: value.to(values["dy"].dtype) for name, value in affine.items()}
 
     def _own(self, op, values, attributes):
-        names, known = _ops.OPS[op]
+        names, known = _ops.OPS[op][:2]
         counts_padding = str(attributes.get("pad_stats")).lower() == "true"
         text = "all_rows=true" if counts_padding and "all_rows" in known else ""
         (own,) = _ops.run(op, [values.get(name) for name in names], text)

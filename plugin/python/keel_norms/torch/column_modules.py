@@ -1,5 +1,5 @@
 """Norms over the batch: running statistics are buffers, which a forward writes in place and never
-rebinds. A step whose new statistics are not finite leaves them alone."""
+rebinds. A step whose new statistics are not finite leaves them unchanged."""
 import torch
 from torch import nn
 from torch.compiler import is_compiling
@@ -102,7 +102,7 @@ class _BatchNorm:
         return outputs["y"]
 
     def _shards(self):
-        """Those of a batch on several processes; None: x is the batch."""
+        """The shards of a batch on several processes; None: x is the batch."""
 
     def _rate(self):
         if self.momentum is not None or not self.track_running_stats:
@@ -216,7 +216,7 @@ class _ColumnNorm(NoFastPath, nn.Module):
         return self.attributes
 
     def _shards(self):
-        """Those of a batch on several processes; None: x is the batch."""
+        """The shards of a batch on several processes; None: x is the batch."""
 
     def outputs_seen(self, outputs):
         """Hook for what a norm shows of itself."""
@@ -240,7 +240,7 @@ def _is(value, text):
 
 
 class PNV(_ColumnNorm):
-    """Batch norm by the quadratic mean alone. Shen et al. 2020, definition 1. `eps` is added to the
+    """Batch norm by only the quadratic mean. Shen et al. 2020, definition 1. `eps` is added to the
     mean square. `keep` is the share of the running mean square that a step keeps; momentum=1 - keep
     may be given in its place."""
 

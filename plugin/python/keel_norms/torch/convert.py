@@ -13,7 +13,8 @@ def convert(model, mapping):
     one, which moves to the device and type of the old one. Parameters of the same name and shape
     are kept as the same objects, so that an optimizer made before stays valid. A module of a class
     has no bias where the old one has none. Buffers are kept where all of the new module's are found
-    in the old one, with the same shapes and types; else the new module's start anew."""
+    in the old one, with the same shapes and types; otherwise the new module's start from their
+    initial values."""
     if not isinstance(mapping, dict):
         raise TypeError("convert: mapping: expected a dictionary of classes and what replaces them,"
                         f" got {mapping!r}")

@@ -152,7 +152,7 @@ def weight_norm(v, g, dim=0, *, eps=0.0):
 
 
 def _weight_norm(v, g, eps, by_column=False):
-    """Of two axes: the units are the rows of v, or its columns."""
+    """Weight norm of a matrix v, whose rows, or columns, are the units."""
     return _autograd.row("weight_norm", (("by_column", by_column), ("eps", eps)), v, g.flatten())
 
 
@@ -160,7 +160,7 @@ def column_norm(norm, x, values, attributes, shards=None):
     """A norm over the batch. x has its channels last, as (..., channels) with a mask of the other
     axes, or is an image (n, channels, h, w). Returns all outputs by name; next states are
     `next_...`, of the shape (0) in evaluation. `shards` are those of a batch on several
-    processes. A batch without elements gives y alone: there is nothing to learn from it."""
+    processes. A batch without elements gives only y: there is nothing to learn from it."""
     mask = values.get("mask")
     if mask is not None:
         if x.dim() == 4:

@@ -12,7 +12,7 @@ from . import functional
 
 
 class _Layer(nn.Module):
-    """What hubs ask of a layer beside its forward."""
+    """The members that hubs ask of a layer beside its forward."""
 
     can_torch_compile = True
     has_backward = True

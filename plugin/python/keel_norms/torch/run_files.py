@@ -16,7 +16,7 @@ _OWN_CHECKSUM = re.compile(rb'("keel\.header_crc32":")([0-9a-f]{8})"')
 
 
 class Run(NamedTuple):
-    """What a checkpoint says of a network."""
+    """The facts of a network in its checkpoint."""
     path: pathlib.Path
     task: str
     options: dict  # the recipe's table [model]

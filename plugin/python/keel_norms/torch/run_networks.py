@@ -16,7 +16,7 @@ _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of a picture
 
 
 def _lines(text):
-    """Those that keel wrote: a word may have what Python takes for the end of a line."""
+    """The lines as keel wrote them: a word may contain what Python takes for the end of a line."""
     return text.removesuffix("\n").split("\n")
 
 
@@ -59,7 +59,7 @@ class MnistMlp(_Network):
         return [str(digit) for digit in range(10)]
 
     def inputs(self, images):
-        """Those for images (n, 28, 28) of bytes, white on black."""
+        """The inputs for images (n, 28, 28) of bytes, white on black."""
         return (_bytes(images, 28, 28).flatten(1).to(self.logits.weight) / 255,)
 
     def forward(self, x):
@@ -98,7 +98,7 @@ class CifarResnet20(_Network):
         return layer.normed(self.options["norm"], (channels[1], side, side))
 
     def inputs(self, images):
-        """Those for images (n, 3, 32, 32) of bytes: planes of red, green and blue."""
+        """The inputs for images (n, 3, 32, 32) of bytes: planes of red, green and blue."""
         x = _bytes(images, 3, 32, 32).to(self.logits.weight) / 255
         mean, deviation = (x.new_tensor(v).reshape(3, 1, 1) for v in (_MEAN, _DEVIATION))
         return ((x - mean) / deviation,)

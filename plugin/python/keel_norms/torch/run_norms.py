@@ -81,7 +81,7 @@ def norm(text, shape, defaults=""):
 
 
 class _PixelLayerNorm(LayerNorm):
-    """Of images; a row is the channels of one pixel."""
+    """Layer norm of images; a row is the channels of one pixel."""
 
     def forward(self, x):
         return super().forward(x.movedim(1, -1)).movedim(-1, 1)

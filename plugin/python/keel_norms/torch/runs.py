@@ -18,7 +18,7 @@ from .run_files import read_run
 from .run_networks import CifarResnet20, MnistMlp, TextClassifier
 from .run_norms import Conv2d, Linear, apply, norm
 
-# What a norm's tensors are called in PyTorch, and in keel.
+# The names of a norm's tensors in PyTorch, and in keel.
 _OF_NORMS = {"weight": "gain", **{_ColumnNorm._buffer(state): state for facts in NORMS.values()
                                   for state in facts.states}}
 NETWORKS = {"mnist_mlp": MnistMlp, "text_classifier": TextClassifier,
@@ -26,7 +26,7 @@ NETWORKS = {"mnist_mlp": MnistMlp, "text_classifier": TextClassifier,
 
 
 def keel_name(name):
-    """What keel calls a parameter or state of a network: fc1/norm/gain for fc1.norm.weight."""
+    """keel's name of a parameter or state of a network: fc1/norm/gain for fc1.norm.weight."""
     name = name.replace(".parametrizations.weight.original0", ".norm.gain")
     *path, last = name.replace(".parametrizations.weight.original1", ".weight").split(".")
     if path and path[-1] == "norm":
