@@ -208,7 +208,7 @@ TEST_CASE("own files: files that are absent, or too many") {
   write_bytes(folder / "Train.csv", "label,text\n");
   write_bytes(folder / "data.json", "[]");
   CHECK(refuses(ErrorKind::kIo,
-                "got none of them (found Train.csv, data.json: none is called train", read));
+                "got none of them (found Train.csv, data.json: no file named train.*", read));
   write_three(folder);
   write_bytes(folder / "valid.txt", "NUM a\n");
   CHECK(refuses(ErrorKind::kBadInput, "expected one file for valid, got valid.txt and dev.csv",

@@ -64,7 +64,7 @@ TEST_CASE("study: a row of a table is an object of numbers and texts, a name a c
 
 TEST_CASE("study: the help tells the exact ones, and those that take a task") {
   const std::string help = run_keel({"study", "--help"}).out;
-  const std::size_t second = help.find("of a task, for which"), end = help.find("examples:");
+  const std::size_t second = help.find("Studies of a task"), end = help.find("examples:");
   const auto names = [](const std::string& part, const std::string& name) {
     return holds(part, " " + name + ",") || holds(part, " " + name + "\n");
   };
