@@ -63,7 +63,7 @@ void add_study(Command command) {
       "exact, on reference in float64 whatever the default of --backend is:\n" +
       names_of(&study::Study::exact) + "\n\nnot exact, and there as well:\n" +
       names_of(&study::Study::in_float64) +
-      "\n\nStudies of a task (only these take --task, --recipe, --norm, --data, --steps and --set):\n" +
+      "\n\nStudies of a task (only these take --task, --recipe, --norm, --data and --steps):\n" +
       names_of(&study::Study::takes_task) +
       "\n\ntransfer takes, of MR, CR, SUBJ, MPQA and SICK and on one core, 2 to 3 minutes a run "
       "for\nvectors of 256 numbers, and half an hour for 2,400 besides making the vectors"
