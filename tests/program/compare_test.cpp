@@ -189,7 +189,7 @@ TEST_CASE("compare program: training that is followed" * doctest::test_suite("sl
   CHECK(holds(last_line(text.out), "6 steps are too few for a verdict on rounding"));
   CHECK(test::read_bytes(temp / "race.svg").find("<svg") != std::string::npos);
   const Json json = json_of(compare_digits({"--steps", "6", "--json"}));
-  CHECK(json.at("lanes")[0].at("losses").size() == 6);
+  CHECK(json.at("curves")[0].at("losses").size() == 6);
   CHECK(json.at("verdicts").empty());
 }
 
