@@ -19,7 +19,7 @@ std::string library_version();  // "3.2.0"
 
 // `batch` products y = op(a) op(b) + bias, then ReLU if `relu` (which keeps NaN; -inf becomes NaN).
 //   a (batch, m, k), stored as (batch, k, m) if transpose_a;  b (batch, k, n), stored likewise;
-//   b is one matrix for the whole batch if shared_b, and one in panels of `packed_width` columns
+//   b is one matrix for the whole batch if shared_b, and one packed by `packed_width` columns
 //   (src/ops/matmul.h) if that is not 0;  bias (n) if `bias`;  y (batch, m, n)
 struct MatmulSpec {
   std::int64_t batch = 1, m = 1, k = 1, n = 1;

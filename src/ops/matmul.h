@@ -28,7 +28,7 @@ struct MatmulInput {
 struct MatmulAttrs {
   bool transpose_a = false, transpose_b = false;
   Activation activation = Activation::kNone;
-  std::int64_t packed_columns = 0;  // n, if b is stored in panels; else 0
+  std::int64_t packed_columns = 0;  // n, if b is packed; else 0
   static constexpr auto fields() {
     return std::tuple{field("transpose_a", &MatmulAttrs::transpose_a),
                       field("transpose_b", &MatmulAttrs::transpose_b),

@@ -48,7 +48,7 @@ TEST_CASE("op_table: an op says what its gradient is exactly when it has a backw
 }
 
 }  // namespace
-// What a backward reads is known after the forward, so that it can be built from names alone.
+// A backward reads only values that are known after the forward, and finds them by their names.
 TEST_CASE("op table: the backward of a norm reads inputs and outputs of the forward, and dy") {
   int norms = 0;
   for (const OpInfo* op : all_ops()) {

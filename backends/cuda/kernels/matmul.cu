@@ -7,7 +7,7 @@ namespace keel::cuda {
 Prepared prepare_matmul(const NodeContext& context) {
   using In = MatmulInput;
   const auto attrs = context.attrs<MatmulAttrs>();
-  if (attrs.packed_columns > 0) return refuse("multiplies by matrices that are not cut in panels");
+  if (attrs.packed_columns > 0) return refuse("multiplies only by matrices that are not packed");
   Product product{matmul_sizes(context.input(In::kA).shape, context.input(In::kB).shape, attrs),
                   attrs.transpose_a,
                   attrs.transpose_b,

@@ -49,7 +49,7 @@ def trains_in_evaluation(x, running_mean, running_var, weight, bias, *, training
     return y
 
 
-# What no norm may do.
+# Behaviour that no norm may have.
 def raises(x, gain, bias, eps=EPS):
     raise RuntimeError("no kernel for this device")
 

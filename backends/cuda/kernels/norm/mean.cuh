@@ -12,8 +12,8 @@ struct Mean {
   __device__ float residual(float x) const { return x - coarse - fine; }
 };
 
-// What x and a mean are multiplied by before they are subtracted: with a mean as large as this, but
-// not with a smaller one, the difference may be too large for a float. The product is exact.
+// A factor of x and of the mean before they are subtracted: where the mean is as large as this, but
+// not where it is smaller, the difference may be too large for a float. The product is exact.
 __device__ inline float part_of(float mean) { return fabsf(mean) >= 0x1p100f ? 0.25f : 1; }
 
 // (x - mean) * rstd.
