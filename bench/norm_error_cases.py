@@ -14,7 +14,8 @@ RESULTS = ("y", "dx", "dgain", "dbias")
 # The spacing of the type's numbers from 1 on, its largest number, and what may become 0.
 TYPES = {"float32": (2.0**-23, float(np.finfo(np.float32).max), 2.0**-126),
          "bf16": (2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126)}
-# The bound that keel promises, in units of 2^-23 (docs/norms.md). A result in bf16 is rounded once more.
+# The bound that keel promises, in units of 2^-23 (docs/norms.md). A result in bf16 is rounded once
+# more.
 BOUNDS = {"y": 16, "dx": 64, "dgain": 64, "dbias": 64}
 
 
