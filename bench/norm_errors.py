@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measures the errors of norms in several libraries against exact results.
 
-usage: bench/norm_errors.py [--env DIR] [--json FILE] [--markdown FILE] [--norms LayerNorm,...]
-                            [--types float32,bf16] [--shapes 64x48,...] [--cases TEXT]
-                            [--libraries keel,...]
+usage: bench/norm_errors.py [--env DIR] [--json FILE] [--csv FILE] [--markdown FILE]
+                            [--norms LayerNorm,...] [--types float32,bf16] [--shapes 64x48,...]
+                            [--cases TEXT] [--libraries keel,...]
+       bench/norm_errors.py --summary CSV
 
 Layer, RMS, group and batch norm run forward and backward on hard inputs, float32 and bf16, in keel
 (keel_norms.torch), PyTorch, JAX, flax, MLX and ONNX Runtime, on the CPU. --env makes a virtual
@@ -12,8 +13,11 @@ measures with its Python; without --env the libraries that this Python lacks are
 chooses the cases whose names have the text in them. KEEL_NORM_LIBRARY names keel's library, or else
 build/ has it.
 
-A cell of the tables is the worst error of all shapes and elements in units of its scale's rounding
-(docs/numerics.md, "Norms"): 2^-23, in bf16 2^-7. Exit code 1: keel exceeds what it promises."""
+The CSV has a line for each norm, type, input and measure. A cell is the worst error of all shapes
+and elements in units of its scale's rounding (docs/numerics.md, "Norms"): 2^-23, in bf16 2^-7. The
+Markdown has a summary: for how many inputs a library stays within keel's bounds, and its worst
+errors. --summary prints that of a CSV file and measures nothing. Exit code 1: keel exceeds what it
+promises."""
 import argparse
 import json
 import os
@@ -105,54 +109,25 @@ def measure(steps, norm, dtype, args):
     return found, distance
 
 
-def holds(row):
-    return row["finite"] and row["units"] <= row["bound"]
-
-
-def cell(rows, measure):
-    if not rows:
-        return "-"
-    if not all(row["finite"] for row in rows):
-        return "not finite"
-    value = max(row[measure] for row in rows)
-    return f"{value:.2g}" if value < 100 and measure == "units" else f"{value:.1e}"
-
-
-def table(own, measure, libraries):
-    """A line for each case with the worst of some results, and for keel whether its bound holds."""
-    yield f"| input | {' | '.join(libraries)} | keel's bound |"
-    yield "|---" * (2 + len(libraries)) + "|"
-    for name in dict.fromkeys(row["case"] for row in own):
-        of = {library: [row for row in own if (row["case"], row["library"]) == (name, library)]
-              for library in libraries}
-        kept = of.get("keel")
-        verdict = "-" if not kept else "holds" if all(map(holds, kept)) else "exceeded"
-        cells = [name, *(cell(rows, measure) for rows in of.values()), verdict]
-        yield f"| {' | '.join(cells)} |"
-
-
-def tables(found, facts, libraries):
+def page_of(found, facts, libraries):
+    """The page of results: what was measured, and a summary of its lines."""
+    import norm_error_tables as tables
     shapes = ", ".join("x".join(map(str, shape)) for shape in facts["shapes"])
     yield (f"{facts['processor']}. "
            + "; ".join(f"{k} {v}" for k, v in facts["versions"].items())
            + f". Shapes {shapes}; GroupNorm has {facts['groups']} groups. The exact results are "
            f"within {facts['distance_from_400_bits']:.1e} units of 400 bits.")
-    for norm, dtype in dict.fromkeys((row["norm"], row["type"]) for row in found):
-        unit = "2^-23" if dtype == "float32" else "2^-7"
-        for title, results, measure in (
-                (f"y, in units of {unit}", ("y",), "units"),
-                (f"dx, dgain and dbias, in units of {unit}", ("dx", "dgain", "dbias"), "units"),
-                ("y, absolute", ("y",), "absolute")):
-            yield from ("", f"## {norm}, {dtype}: {title}", "")
-            yield from table([row for row in found if (row["norm"], row["type"]) == (norm, dtype)
-                              and row["result"] in results], measure, libraries)
+    yield ""
+    yield from tables.summary(list(tables.full(found, libraries)), libraries)
 
 
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--env", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--csv", type=pathlib.Path)
     parser.add_argument("--markdown", type=pathlib.Path)
+    parser.add_argument("--summary", type=pathlib.Path)
     parser.add_argument("--norms", default="LayerNorm,RMSNorm,GroupNorm,BatchNorm")
     parser.add_argument("--types", default="float32,bf16")
     parser.add_argument("--shapes", default=SHAPES)
@@ -164,17 +139,24 @@ def parsed():
 
 
 def write(found, facts, libraries, args):
+    import norm_error_tables as tables
     if args.json:
         args.json.write_text(json.dumps({**facts, "errors": found}, indent=1) + "\n")
+    if args.csv:
+        args.csv.write_text(tables.to_csv(tables.full(found, libraries), libraries))
     if args.markdown:
-        args.markdown.write_text("\n".join(tables(found, facts, libraries)) + "\n")
+        args.markdown.write_text("\n".join(page_of(found, facts, libraries)) + "\n")
 
 
 def main():
     args = parsed()
+    sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "plugin/python")]
+    import norm_error_tables as tables
+    if args.summary:
+        print("\n".join(tables.summary(*tables.from_csv(args.summary.read_text()))))
+        return 0
     if args.env and pathlib.Path(sys.prefix) != args.env.absolute():
         enter(args.env)
-    sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "plugin/python")]
     os.environ.setdefault("KEEL_NORM_LIBRARY", str(ROOT / "build/plugin/c/libkeel_norm.so"))
     import norm_error_cases as cases
     steps, versions = loaded(args.libraries and args.libraries.split(","))
@@ -189,8 +171,8 @@ def main():
             print(f"[norm_errors] {norm} {dtype}", file=sys.stderr)
             write(found, facts, list(steps), args)
     if not args.markdown:
-        print("\n".join(tables(found, facts, list(steps))))
-    return 0 if all(holds(row) for row in found if row["library"] == "keel") else 1
+        print("\n".join(page_of(found, facts, list(steps))))
+    return 0 if all(tables.holds(row) for row in found if row["library"] == "keel") else 1
 
 
 if __name__ == "__main__":
