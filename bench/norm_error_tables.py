@@ -1,5 +1,5 @@
-"""The tables of bench/norm_errors.py: a CSV file with every input, and its summary in Markdown, which
-is made from the lines of the CSV."""
+"""The tables of bench/norm_errors.py: a CSV file with every input, and its summary in Markdown,
+which is made from the lines of the CSV."""
 import csv
 import io
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the tables of bench/norm_errors.py: the CSV and its summary on made-up errors, and the page
-of results, whose tables are the summary of the CSV beside it.
+"""Checks the tables of bench/norm_errors.py: the CSV and its summary on synthetic errors, and the
+page of results, whose tables are the summary of the CSV beside it.
 
 usage: tests/docs/check_norm_errors.py ROOT"""
 import pathlib
