@@ -60,7 +60,7 @@ void set_specials(NormData& data, const NormCase& c, bool with_non_finite) {
     set_group(data, c, k, [&](auto e) { return z(k, e); });
   const double largest = std::numeric_limits<float>::max();
   set_group(data, c, kHuge, [&](auto e) { return 1e30 * z(kHuge, e); });
-  set_group(data, c, kLargest, [&](auto e) { return e % 2 ? largest : -largest; });
+  set_group(data, c, kLargest, [&](auto e) { return e % 3 ? largest : -largest; });
   set_group(data, c, kOneLargest, [&](auto e) { return e == c.n / 3 ? largest : z(1, e); });
   set_group(data, c, kSubnormal, [&](auto e) { return 1e-40 * z(kSubnormal, e); });
   set_group(data, c, kTiny, [&](auto e) { return 1e-30 * z(kTiny, e); });

@@ -46,12 +46,15 @@ __device__ Mean refine_mean(const R& row, std::int64_t width, float coarse) {
 template <class R>
 __device__ Mean row_mean(const R& row, std::int64_t width) {
   const float first = row.first();
-  float offset = row.sum([=](std::int64_t, float x, auto...) { return x - first; }) / float(width);
+  const float offset =
+      row.sum([=](std::int64_t, float x, auto...) { return x - first; }) / float(width);
+  float coarse = first + offset;
   if (R::any(!isfinite(offset))) {
     const double sum = row.sum([=](std::int64_t, float x, auto...) { return double(x) - first; });
-    if (!isfinite(offset)) offset = float(sum / double(width));
+    // The offset alone may be too large for a float; the mean is not.
+    if (!isfinite(offset)) coarse = float(first + sum / double(width));
   }
-  return refine_mean(row, width, first + offset);
+  return refine_mean(row, width, coarse);
 }
 
 // The sum of squared deviations; it is computed in double where it overflows or
@@ -142,7 +145,7 @@ __global__ void __launch_bounds__(R::kBlock)
   row.store(
       a.dx,
       [=](std::int64_t column, float x, float dy, float gain) {
-        return rstd * (g_of(column, x, dy, gain) - mean_g - xhat(x) * slope);
+        return xhat.saved_rstd() * (g_of(column, x, dy, gain) - mean_g - xhat(x) * slope);
       },
       gains);
 }

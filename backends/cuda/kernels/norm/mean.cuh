@@ -25,6 +25,8 @@ struct Xhat {
         fine(mean.fine * part),
         rstd(of_row / part) {}
   __device__ float operator()(float x) const { return (x * part - coarse - fine) * rstd; }
+  // rstd as it was saved, for kernels that have no register left to keep it in.
+  __device__ float saved_rstd() const { return rstd * part; }
 };
 
 }  // namespace keel::cuda
