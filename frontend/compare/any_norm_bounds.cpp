@@ -6,18 +6,14 @@
 
 #include "frontend/compare/norm_view.h"
 #include "frontend/compare/running_error.h"
-#include "src/ops/norm/batch_norm.h"
-#include "src/ops/norm/detach_norm.h"
-#include "src/ops/norm/group_norm.h"
-#include "src/ops/norm/instance_norm.h"
-#include "src/ops/norm/layer_norm.h"
-#include "src/ops/norm/pn_v.h"
-#include "src/ops/norm/scale_norm.h"
+#include "src/ops/norm/norm.h"
 
 namespace keel::compare {
 namespace {
 
 using Bounds = NodeBounds;
+
+constexpr std::string_view kNext = "next_";  // begins the name of a state's next value
 
 // How far the statistics of a group may be off: the mean, and 1 / s in relative terms.
 struct StatisticError {
@@ -25,10 +21,7 @@ struct StatisticError {
 };
 
 // Statistics of a state in evaluation are read and not computed.
-bool reads_statistics(const Node& node) {
-  if (node.op == &kBatchNorm) return !node.attrs.as<BatchNormAttrs>().training;
-  return node.op == &kPnV && !node.attrs.as<PnVAttrs>().training;
-}
+bool reads_statistics(const Node& node) { return node.attrs.number("training") == 0; }
 
 // From relative errors of a variance to those of 1 / s. At 1 and above nothing is known of it.
 double of_rstd(double of_variance) {
@@ -86,28 +79,23 @@ double of_running(double keep, double former, double batch, double of_batch) {
          4 * kEps * (std::abs(keep * former) + (1 - keep) * std::abs(batch)) + kTiny;
 }
 
-void bound_running(const ComparedNode& n, const Statistics& statistics, Bounds& bounds) {
-  using In = BatchNormInput;
-  using Out = BatchNormOutput;
-  const double keep = n.attrs<BatchNormAttrs>().keep;
-  for (std::size_t k = 0; k < n.out(Out::kNextRunningMean).size(); ++k) {
-    const double mean = n.out(Out::kMean)[k], s2 = 1 / std::pow(n.out(Out::kRstd)[k], 2);
+// The next value of a running mean, or of a running mean of squares or variance.
+void bound_running(const ComparedNode& n, const NormView& view, const Statistics& statistics,
+                   int output, Bounds& bounds) {
+  const std::string_view name = n.node().op->output_names[std::size_t(output)];
+  const auto state = n.in(input_place(*n.node().op, name.substr(kNext.size())));
+  const double keep = n.node().attrs.number("keep").value();
+  const auto bound = bounds[std::size_t(output)].as<double>();
+  for (std::size_t k = 0; k < bound.size(); ++k) {
+    if (name.ends_with("mean")) {
+      bound[k] = of_running(keep, state[k], view.mean(k), statistics.of(k).mean);
+      continue;
+    }
     // The state may have the variance over one less.
     const double fewer = std::max(statistics.x(k).count - 1, 1.0);
-    const double unbiased = std::max(statistics.x(k).count, 1.0) / fewer;
-    bounds[Out::kNextRunningMean].as<double>()[k] =
-        of_running(keep, n.in(In::kRunningMean)[k], mean, statistics.of(k).mean);
-    bounds[Out::kNextRunningVar].as<double>()[k] = of_running(
-        keep, n.in(In::kRunningVar)[k], unbiased * s2, unbiased * statistics.of_variance(k) * s2);
-  }
-}
-
-void bound_running_square(const ComparedNode& n, const Statistics& statistics, Bounds& bounds) {
-  const double keep = n.attrs<PnVAttrs>().keep;
-  for (std::size_t k = 0; k < n.out(PnVOutput::kNextPsi2).size(); ++k) {
-    const double s2 = 1 / std::pow(n.out(PnVOutput::kRstd)[k], 2);
-    bounds[PnVOutput::kNextPsi2].as<double>()[k] =
-        of_running(keep, n.in(PnVInput::kPsi2)[k], s2, statistics.of_variance(k) * s2);
+    const double unbiased = view.is_centred() ? std::max(statistics.x(k).count, 1.0) / fewer : 1;
+    const double s2 = unbiased / std::pow(view.rstd(k), 2);
+    bound[k] = of_running(keep, state[k], s2, statistics.of_variance(k) * s2);
   }
 }
 
@@ -132,8 +120,10 @@ void forward(const ComparedNode& n, Bounds& bounds) {
     bounds[0].as<double>()[e] =
         std::abs(view.gain(e)) * of_xhat + 4 * kEps * (std::abs(n.out(0)[e]) + bias) + kTiny;
   }
-  if (n.node().op == &kBatchNorm) bound_running(n, statistics, bounds);
-  if (n.node().op == &kPnV) bound_running_square(n, statistics, bounds);
+  for (int output = 1; output < int(n.outputs.size()); ++output) {
+    const bool is_next = n.node().op->output_names[std::size_t(output)].starts_with(kNext);
+    if (is_next) bound_running(n, view, statistics, output, bounds);
+  }
 }
 
 // dx = rstd (g - mean(g) - xhat mean(g xhat)), element by element, and the parameters' gradients.
@@ -186,11 +176,11 @@ class Backward {
     double share(bool is_length) const { return is_length ? 1 : 1 / std::max(g.count - 1, 1.0); }
   };
 
-  bool is_length() const { return n_.node().op == &kScaleNormBackward; }
-  // Whether dx has the mean of g: DetachVariance's has it without reading the mean of x.
+  bool is_length() const { return forward_norm(*n_.node().op)->norm->by_length; }
+  // Whether dx has the mean of g; it may have that without reading the mean of x.
   bool subtracts_mean() const {
-    if (n_.node().op != &kDetachNormBackward) return view_.is_centred();
-    return !n_.attrs<DetachNormAttrs>().detach_mean;
+    const auto detached = n_.node().attrs.number("detach_mean");
+    return detached ? *detached == 0 : view_.is_centred();
   }
   double dy(std::size_t e) const { return n_.in(view_.places().dy)[e]; }
   double gradient(std::size_t e) const { return dy(e) * view_.gain(e); }
@@ -246,37 +236,20 @@ void backward(const ComparedNode& n, Bounds& bounds) {
   norm.bound_parameters();
 }
 
-// s = sqrt(SS / N) + eps: another formula, which these rules do not have.
-bool has_eps_outside(const Node& node) {
-  const Attrs& attrs = node.attrs;
-  if (node.op == &kLayerNorm) return attrs.as<LayerNormAttrs>().eps_outside;
-  if (node.op == &kLayerNormBackward) return attrs.as<LayerNormBackwardAttrs>().eps_outside;
-  if (node.op == &kGroupNorm) return attrs.as<GroupNormAttrs>().eps_outside;
-  if (node.op == &kGroupNormBackward) return attrs.as<GroupNormBackwardAttrs>().eps_outside;
-  if (node.op == &kDetachNorm || node.op == &kDetachNormBackward) {
-    return attrs.as<DetachNormAttrs>().eps_outside;
-  }
-  return false;
-}
-
 }  // namespace
 
+bool is_plain_norm(const OpInfo& op) {
+  const OpInfo& forward = *forward_norm(op);
+  const auto has = [&](std::string_view input) { return input_place(forward, input) >= 0; };
+  return forward.norm->largest_factor == nullptr && !has("step") && !has("nu") && !has("gz") &&
+         output_place(forward, "rstd") >= 0;
+}
+
 BoundRule general_norm_rule(const Node& node) {
-  static const BoundRules rules = [] {
-    BoundRules all;
-    for (auto name : {"layer_norm", "rms_norm", "scale_norm", "group_norm", "group_scaling",
-                      "instance_norm", "detach_norm", "batch_norm", "pn_v"}) {
-      all[name] = forward;
-    }
-    for (auto name : {"layer_norm_backward", "rms_norm_backward", "scale_norm_backward",
-                      "group_norm_backward", "group_scaling_backward", "instance_norm_backward",
-                      "detach_norm_backward", "batch_norm_backward", "pn_v_backward"}) {
-      all[name] = backward;
-    }
-    return all;
-  }();
-  const auto rule = rules.find(node.op->name);
-  return rule == rules.end() || has_eps_outside(node) ? nullptr : rule->second;
+  if (forward_norm(*node.op) == nullptr || !is_plain_norm(*node.op)) return nullptr;
+  // s = sqrt(SS / N) + eps is another formula, which these rules do not have.
+  if (node.attrs.number("eps_outside").value_or(0) != 0) return nullptr;
+  return node.op->norm ? forward : backward;
 }
 
 }  // namespace keel::compare

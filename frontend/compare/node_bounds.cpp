@@ -76,7 +76,8 @@ bool takes_input_error(const Node& node, int input) {
 }
 
 bool has_general_rule(const Node& node) {
-  // Ops of keel's own making, and norms with a state or a factor of their own.
+  if (forward_norm(*node.op) != nullptr) return is_plain_norm(*node.op);
+  // Ops that only keel has.
   static const std::set<std::string_view> kept{"order_violation",
                                                "order_violation_backward",
                                                "attention_window",
@@ -85,14 +86,6 @@ bool has_general_rule(const Node& node) {
                                                "filter_bank_backward",
                                                "norm_noise",
                                                "norm_noise_backward",
-                                               "ada_norm",
-                                               "ada_norm_backward",
-                                               "batch_renorm",
-                                               "batch_renorm_backward",
-                                               "mabn",
-                                               "mabn_backward",
-                                               "power_norm",
-                                               "power_norm_backward",
                                                "weight_norm",
                                                "weight_norm_backward",
                                                "rmsprop_step",

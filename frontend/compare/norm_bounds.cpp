@@ -6,10 +6,7 @@
 #include "frontend/compare/norm_errors.h"
 #include "frontend/compare/norm_view.h"
 #include "frontend/compare/running_error.h"
-#include "src/ops/norm/batch_norm.h"
-#include "src/ops/norm/batch_renorm.h"
-#include "src/ops/norm/mabn.h"
-#include "src/ops/norm/weight_norm.h"
+#include "src/ops/norm/norm_ops.h"
 
 namespace keel::compare {
 namespace {
@@ -20,17 +17,25 @@ constexpr double kForward = kForwardBound * 2 * kEps;
 
 double larger(double a, double b) { return std::max(std::abs(a), std::abs(b)); }
 
-// y, on max(1, |xhat|) gain, |y| and |bias|; `factor` multiplies xhat, `moved` is added to it.
-struct Affine {
-  std::span<const double> factor = {}, moved = {};  // one a group; empty: 1 and 0
-};
-void bound_y(const ComparedNode& n, const NormView& view, const Affine& affine, Bounds& bounds) {
-  const int bias = view.places().bias;
+// The size on which d = (mean - running_mean) / running_std is bounded, and y = r xhat + d with it:
+// d has the errors of its means.
+double size_of_d(const ComparedNode& n, const NormView& view, std::size_t k) {
+  const int d = view.places().d;
+  if (d < 0) return 0;
+  const OpInfo& op = *n.node().op;
+  const auto state = [&](std::string_view name) { return n.in(input_place(op, name))[k]; };
+  const double mean = std::abs(view.mean(k)) + std::abs(state("running_mean"));
+  return std::abs(n.out(d)[k]) + (mean + view.deviation(k)) / std::abs(state("running_std"));
+}
+
+// y, on max(1, |xhat|) gain, |y| and |bias|.
+void bound_y(const ComparedNode& n, const NormView& view, Bounds& bounds) {
+  const int bias = view.places().bias, r = view.places().r;
   for (std::size_t e = 0; e < view.size(); ++e) {
     const std::size_t k = view.group(e);
-    const double factor = affine.factor.empty() ? 1 : std::abs(affine.factor[k]);
-    const double moved = affine.moved.empty() ? 0 : affine.moved[k];
-    const double unit = std::max(1.0, std::abs(view.xhat(e))) * view.phi(e) * factor + moved;
+    const double factor = r < 0 ? 1 : std::abs(n.out(r)[k]);
+    const double unit =
+        std::max(1.0, std::abs(view.xhat(e))) * view.phi(e) * factor + size_of_d(n, view, k);
     const double shift = bias >= 0 && n.has(bias) ? n.in(bias)[view.feature(e)] : 0;
     bounds[0].as<double>()[e] =
         kForward * std::max(larger(n.out(0)[e], shift), std::abs(view.gain(e)) * unit) + kTiny;
@@ -38,7 +43,7 @@ void bound_y(const ComparedNode& n, const NormView& view, const Affine& affine, 
 }
 
 // A statistic that is a sum of squares, or what is made of one, on its own size: twice the bound of
-// rstd, which takes the root. Where it follows a state of the same shape, that counts, too.
+// rstd, which takes the root. A state counts, too, from which a difference was taken.
 void bound_statistic(const ComparedNode& n, int output, int state, Bounds& bounds) {
   const bool follows = state >= 0 && n.has(state);
   for (std::size_t i = 0; i < n.out(output).size(); ++i) {
@@ -59,54 +64,33 @@ void bound_mean(const ComparedNode& n, const NormView& view, int output, int sta
   }
 }
 
-void bound_statistics(const ComparedNode& n, const NormView& view, Bounds& bounds) {
-  for (int output = 1; output < int(n.outputs.size()); ++output) {
-    if (n.outputs[std::size_t(output)].dtype() != DType::kF64) continue;
-    if (output == view.places().mean) {
-      bound_mean(n, view, output, -1, bounds);
-    } else {
-      bound_statistic(n, output, -1, bounds);
-    }
-  }
+// The place of the state S from which an output "next_S" takes a difference: a mean, or a
+// deviation. -1: the output is no such state's next value.
+int followed_state(const OpInfo& op, int output) {
+  constexpr std::string_view kNext = "next_";
+  const std::string_view name = op.output_names[std::size_t(output)];
+  const bool follows = name.ends_with("mean") || name.ends_with("std");
+  return follows && name.starts_with(kNext) ? input_place(op, name.substr(kNext.size())) : -1;
 }
 
 void norm(const ComparedNode& n, Bounds& bounds) {
   const NormView view(n, false);
-  bound_y(n, view, {}, bounds);
-  bound_statistics(n, view, bounds);
-}
-
-void batch_norm(const ComparedNode& n, Bounds& bounds) {
-  norm(n, bounds);
-  const NormView view(n, false);
-  bound_mean(n, view, BatchNormOutput::kNextRunningMean, BatchNormInput::kRunningMean, bounds);
-  bound_statistic(n, BatchNormOutput::kNextRunningVar, BatchNormInput::kRunningVar, bounds);
-}
-
-// d = (mean - running_mean) / running_std has the errors of its means, and y has those of d.
-void batch_renorm(const ComparedNode& n, Bounds& bounds) {
-  using In = BatchRenormInput;
-  using Out = BatchRenormOutput;
-  const NormView view(n, false);
-  std::vector<double> moved(view.groups());
-  for (std::size_t k = 0; k < moved.size(); ++k) {
-    const double mean = std::abs(view.mean(k)) + std::abs(n.in(In::kRunningMean)[k]);
-    moved[k] = std::abs(n.out(Out::kD)[k]) +
-               (mean + view.deviation(k)) / std::abs(n.in(In::kRunningStd)[k]);
+  const NormPlaces& places = view.places();
+  bound_y(n, view, bounds);
+  for (int output = 1; output < int(n.outputs.size()); ++output) {
+    if (n.outputs[std::size_t(output)].dtype() != DType::kF64) continue;
+    const int state = followed_state(*n.node().op, output);
+    const bool is_mean = n.node().op->output_names[std::size_t(output)].ends_with("mean");
+    if (is_mean) {
+      bound_mean(n, view, output, state, bounds);
+    } else if (output == places.d) {
+      for (std::size_t k = 0; k < view.groups(); ++k) {
+        bounds[std::size_t(output)].as<double>()[k] = kForward * size_of_d(n, view, k) + kTiny;
+      }
+    } else {
+      bound_statistic(n, output, state, bounds);
+    }
   }
-  bound_y(n, view, {n.out(Out::kR), moved}, bounds);
-  bound_statistics(n, view, bounds);
-  for (std::size_t k = 0; k < moved.size(); ++k) {
-    bounds[Out::kD].as<double>()[k] = kForward * moved[k] + kTiny;
-  }
-  bound_mean(n, view, Out::kNextRunningMean, In::kRunningMean, bounds);
-  bound_statistic(n, Out::kNextRunningStd, In::kRunningStd, bounds);
-}
-
-void mabn(const ComparedNode& n, Bounds& bounds) {
-  const NormView view(n, false);
-  bound_y(n, view, {n.out(MabnOutput::kR), {}}, bounds);
-  bound_statistics(n, view, bounds);
 }
 
 // w = g v / |v| and 1 / |v|: a sum of squares of one sign, on their own sizes.
@@ -121,13 +105,9 @@ void weight_norm(const ComparedNode& n, Bounds& bounds) {
 }  // namespace
 
 void add_norm_rules(BoundRules& rules) {
-  for (auto name : {"layer_norm", "rms_norm", "detach_norm", "ada_norm", "scale_norm", "group_norm",
-                    "group_scaling", "instance_norm", "pn_v", "power_norm"}) {
-    rules[name] = norm;
+  for (const OpInfo* op : norm_ops()) {
+    if (op->norm) rules[op->name] = norm;
   }
-  rules["batch_norm"] = batch_norm;
-  rules["batch_renorm"] = batch_renorm;
-  rules["mabn"] = mabn;
   rules["weight_norm"] = weight_norm;
 }
 

@@ -6,9 +6,7 @@
 #include "frontend/compare/norm_errors.h"
 #include "frontend/compare/norm_view.h"
 #include "frontend/compare/running_error.h"
-#include "src/ops/norm/batch_renorm.h"
-#include "src/ops/norm/mabn.h"
-#include "src/ops/norm/power_norm.h"
+#include "src/ops/norm/norm_ops.h"
 #include "src/ops/norm/weight_norm.h"
 
 namespace keel::compare {
@@ -47,19 +45,35 @@ class NormGradient {
     }
   }
 
-  // dgain is the sum of dy xhat: an xhat that a mean was subtracted for is off by eps of 1. `moved`
-  // is added to xhat.
-  void bound_parameters(std::span<const double> moved = {}) {
+  // dgain is the sum of dy (r xhat + d): an xhat that a mean was subtracted for is off by eps of 1.
+  void bound_parameters() {
     for (int output : {1, 2}) {
-      if (output < int(n_.outputs.size())) bound_parameter(output, moved);
+      if (output < int(n_.outputs.size())) bound_parameter(output);
     }
   }
 
-  const NormView& view() const { return view_; }
-  const GroupTerms& terms(std::size_t k) const { return terms_[k]; }
-  double r(std::size_t k) const { return of(view_.places().r, k, 1); }
+  // The next value of the state that multiplies xhat in dx, if there is one:
+  //   nu' = nu (1 - (1 - alpha_b) Gamma) + (1 - alpha_b) Lambda, or of several rows the first is
+  //   the mean of g z, and the others are copies
+  void bound_slope() {
+    const OpInfo& op = *n_.node().op;
+    const int next = std::max(output_place(op, "next_nu"), output_place(op, "next_gz"));
+    if (next < 0) return;
+    const auto bound = bounds_[std::size_t(next)].as<double>();
+    const int gamma = input_place(op, "gamma");
+    for (std::size_t i = 0; i < bound.size(); ++i) {
+      const std::size_t k = i % view_.groups();
+      double size = terms_[k].mean_product() * r(k);
+      if (gamma >= 0) {
+        const double share = 1 - n_.node().attrs.number("alpha_b").value();
+        size = share * size + slope(k) * (1 + share * std::abs(n_.in(gamma)[k]));
+      }
+      bound[i] = kBackward * size + kTiny;
+    }
+  }
 
  private:
+  double r(std::size_t k) const { return of(view_.places().r, k, 1); }
   double of(int place, std::size_t k, double otherwise) const {
     return place >= 0 && n_.has(place) ? std::abs(n_.in(place)[k]) : otherwise;
   }
@@ -76,13 +90,16 @@ class NormGradient {
     t.kept += view_.is_kept(e) ? 1 : 0;
   }
 
-  // |slope|, or more: a state, an average of former steps, or the mean of g xhat.
+  // |slope|, or more: a state, an average over former steps (the rows of a state), or the mean of
+  // g xhat.
   double slope(std::size_t k) const {
-    double slope = of(view_.places().slope, k, terms_[k].mean_product());
-    if (n_.node().op == &kMabnBackward) {
-      for (std::size_t i = k; i < n_.in(MabnBackwardInput::kGz).size(); i += view_.groups()) {
-        slope = std::max(slope, std::abs(n_.in(MabnBackwardInput::kGz)[i]));
-      }
+    const int state = view_.places().slope;
+    if (state < 0 || !n_.has(state)) return terms_[k].mean_product();
+    const auto rows = n_.in(state);
+    const bool is_mean_of_rows = state == input_place(*n_.node().op, "gz");
+    double slope = is_mean_of_rows ? terms_[k].mean_product() : 0;
+    for (std::size_t i = k; i < rows.size(); i += view_.groups()) {
+      slope = std::max(slope, std::abs(rows[i]));
     }
     return slope;
   }
@@ -118,14 +135,14 @@ class NormGradient {
   }
   double scaled(std::size_t e) const { return std::abs(n_.in(0)[e]) * view_.scaling(e); }
 
-  void bound_parameter(int output, std::span<const double> moved) {
+  void bound_parameter(int output) {
     const auto bound = bounds_[std::size_t(output)].as<double>();
     if (bound.empty()) return;
     for (std::size_t e = 0; e < view_.size(); ++e) {
       const std::size_t k = view_.group(e), p = bound.size() == 1 ? 0 : view_.feature(e);
       const double unit = view_.is_centred() ? 1 : 0;
       const double xhat =
-          std::max(unit, std::abs(view_.xhat(e))) * r(k) + (moved.empty() ? 0 : std::abs(moved[k]));
+          std::max(unit, std::abs(view_.xhat(e))) * r(k) + of(view_.places().d, k, 0);
       bound[p] += kBackward * dy(e) * (output == 1 ? xhat : 1);
       if (output == 1) bound[p] += dy(e) * of_centre(k) * r(k);
     }
@@ -142,40 +159,7 @@ void gradient(const ComparedNode& n, Bounds& bounds) {
   NormGradient norm(n, bounds);
   norm.bound_dx();
   norm.bound_parameters();
-}
-
-void batch_renorm_backward(const ComparedNode& n, Bounds& bounds) {
-  NormGradient norm(n, bounds);
-  norm.bound_dx();
-  norm.bound_parameters(n.in(BatchRenormBackwardInput::kD));
-}
-
-// gz' has the mean of g z in one row; the others are copies.
-void mabn_backward(const ComparedNode& n, Bounds& bounds) {
-  NormGradient norm(n, bounds);
-  norm.bound_dx();
-  norm.bound_parameters();
-  const auto bound = bounds[MabnGradient::kNextGz].as<double>();
-  for (std::size_t i = 0; i < bound.size(); ++i) {
-    const std::size_t k = i % norm.view().groups();
-    bound[i] = kBackward * norm.terms(k).mean_product() * norm.r(k) + kTiny;
-  }
-}
-
-// nu' = nu (1 - (1 - alpha_b) Gamma) + (1 - alpha_b) Lambda
-void power_norm_backward(const ComparedNode& n, Bounds& bounds) {
-  using In = PowerNormBackwardInput;
-  NormGradient norm(n, bounds);
-  norm.bound_dx();
-  norm.bound_parameters();
-  const auto& attrs = n.attrs<PowerNormBackwardAttrs>();
-  const auto bound = bounds[PowerNormGradient::kNextNu].as<double>();
-  for (std::size_t k = 0; k < bound.size(); ++k) {
-    const double share = 1 - attrs.alpha_b, gamma = std::abs(n.in(In::kGamma)[k]);
-    bound[k] = kBackward * (std::abs(n.in(In::kNu)[k]) * (1 + share * gamma) +
-                            share * norm.terms(k).mean_product()) +
-               kTiny;
-  }
+  norm.bound_slope();
 }
 
 // dg = sum of dw u;  dv = g / n (dw - u dg)
@@ -200,15 +184,9 @@ void weight_norm_backward(const ComparedNode& n, Bounds& bounds) {
 }  // namespace
 
 void add_norm_gradient_rules(BoundRules& rules) {
-  for (auto name :
-       {"layer_norm_backward", "rms_norm_backward", "detach_norm_backward", "ada_norm_backward",
-        "scale_norm_backward", "group_norm_backward", "group_scaling_backward",
-        "instance_norm_backward", "batch_norm_backward", "pn_v_backward"}) {
-    rules[name] = gradient;
+  for (const OpInfo* op : norm_ops()) {
+    if (op->forward != nullptr) rules[op->name] = gradient;
   }
-  rules["batch_renorm_backward"] = batch_renorm_backward;
-  rules["mabn_backward"] = mabn_backward;
-  rules["power_norm_backward"] = power_norm_backward;
   rules["weight_norm_backward"] = weight_norm_backward;
 }
 

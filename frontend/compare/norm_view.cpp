@@ -1,41 +1,10 @@
 #include "frontend/compare/norm_view.h"
 
-#include <cmath>
+#include <algorithm>
 
-#include "src/ops/norm/ada_norm.h"
-#include "src/ops/norm/detach_norm.h"
-#include "src/ops/norm/group_norm.h"
-#include "src/ops/norm/group_scaling.h"
-#include "src/ops/norm/instance_norm.h"
-#include "src/ops/norm/layer_norm.h"
-#include "src/ops/norm/power_norm.h"
-#include "src/ops/norm/rms_norm.h"
-#include "src/ops/norm/scale_norm.h"
 #include "src/ops/norm/sizes.h"
 
 namespace keel::compare {
-namespace {
-
-// Over how many of the last axes of x a norm of rows goes.
-std::int64_t row_axes(const Node& node) {
-  const Attrs& attrs = node.attrs;
-  if (node.op == &kLayerNorm) return attrs.as<LayerNormAttrs>().axes;
-  if (node.op == &kLayerNormBackward) return attrs.as<LayerNormBackwardAttrs>().axes;
-  if (node.op == &kRmsNorm) return attrs.as<RmsNormAttrs>().axes;
-  if (node.op == &kRmsNormBackward) return attrs.as<RmsNormBackwardAttrs>().axes;
-  const OpInfo* forward = forward_norm(*node.op);
-  if (forward == &kDetachNorm) return attrs.as<DetachNormAttrs>().axes;
-  if (forward == &kAdaNorm) return attrs.as<AdaNormAttrs>().axes;
-  return attrs.as<ScaleNormAttrs>().axes;
-}
-
-std::int64_t part_count(const Node& node) {
-  return node.op == &kGroupNorm ? node.attrs.as<GroupNormAttrs>().groups
-                                : node.attrs.as<GroupNormBackwardAttrs>().groups;
-}
-
-}  // namespace
-
 NormPlaces::NormPlaces(const OpInfo& op) {
   const OpInfo* forward = forward_norm(op);
   check(forward != nullptr, ErrorKind::kInternal, "{} is no norm of x", op.name);
@@ -45,6 +14,10 @@ NormPlaces::NormPlaces(const OpInfo& op) {
   mask = input_place(*forward, "mask");
   mean = output_place(*forward, "mean");
   rstd = output_place(*forward, "rstd");
+  const auto place = forward == &op ? output_place : input_place;
+  r = place(op, "r");
+  d = place(op, "d");
+  row_rstd = place(op, "row_rstd");
   if (forward == &op) return;
   dy = input_place(op, "dy");
   d_gain = input_place(op, "gain");
@@ -52,8 +25,7 @@ NormPlaces::NormPlaces(const OpInfo& op) {
   d_rstd = input_place(op, "rstd");
   d_mask = input_place(op, "mask");
   factor = input_place(op, "rdx");
-  r = input_place(op, "r");
-  slope = input_place(op, "nu");
+  slope = std::max(input_place(op, "nu"), input_place(op, "gz"));
 }
 
 NormView::NormView(const ComparedNode& node, bool is_backward)
@@ -72,19 +44,17 @@ NormView::NormView(const ComparedNode& node, bool is_backward)
   if (gain >= 0 && node.has(gain)) gain_ = node.in(gain);
   mask_ = is_backward ? places_.d_mask : places_.mask;
   group_count_ = rstd_.size();
+  scaling_ = take(places_.row_rstd);
   set_sizes();
-  set_scaling(is_backward);
 }
 
 void NormView::set_sizes() {
   switch (places_.groups) {
     case NormGroups::kRows:
-      features_ = forward_norm(*node_.node().op) == &kGroupScaling
-                      ? size() / std::max<std::size_t>(group_count_, 1)
-                      : std::size_t(row_sizes(x_shape_, row_axes(node_.node())).width);
+      features_ = size() / std::max<std::size_t>(group_count_, 1);
       return;
     case NormGroups::kParts:
-      parts_ = std::size_t(part_count(node_.node()));
+      parts_ = std::size_t(node_.node().attrs.number("groups").value());
       [[fallthrough]];
     case NormGroups::kColumns:
       features_ = std::size_t(column_sizes(x_shape_).channels);
@@ -95,16 +65,6 @@ void NormView::set_sizes() {
       block_ = std::size_t(sequence_sizes(x_shape_).steps) * features_;
       return;
   }
-}
-
-void NormView::set_scaling(bool is_backward) {
-  if (forward_norm(*node_.node().op) != &kPowerNorm) return;
-  const PowerNormAttrs attrs =
-      is_backward ? node_.attrs<PowerNormBackwardAttrs>() : node_.attrs<PowerNormAttrs>();
-  if (!attrs.is_scaled()) return;
-  scaling_ = is_backward ? node_.in(PowerNormBackwardInput::kRowRstd)
-                         : node_.out(PowerNormOutput::kRowRstd);
-  scaling_width_ = features_ / std::size_t(attrs.groups);
 }
 
 std::size_t NormView::feature(std::size_t e) const { return e / inner_ % features_; }
@@ -135,9 +95,8 @@ bool NormView::is_kept(std::size_t e) const {
 }
 
 double NormView::phi(std::size_t e) const {
-  if (forward_norm(*node_.node().op) != &kAdaNorm) return 1;
-  const auto& attrs = node_.attrs<AdaNormAttrs>();
-  return std::abs(attrs.C) * (1 + 2 * std::abs(attrs.k * xhat(e)));
+  const auto largest = forward_norm(*node_.node().op)->norm->largest_factor;
+  return largest == nullptr ? 1 : largest(node_.node().attrs, xhat(e));
 }
 
 }  // namespace keel::compare

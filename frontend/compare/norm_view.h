@@ -19,9 +19,10 @@ struct NormPlaces {
   int mask = -1;                                   // of the forward
   int dy = -1;
   int d_gain = -1, d_mean = -1, d_rstd = -1, d_mask = -1;
-  int factor = -1;  // the factor of dx, where that is not rstd
-  int r = -1;       // a second factor of dx
-  int slope = -1;   // a state that multiplies xhat
+  int factor = -1;     // the factor of dx, where that is not rstd
+  int r = -1, d = -1;  // y = r xhat + d: outputs of the forward, inputs of the backward
+  int row_rstd = -1;   // of a scaling of rows in front: likewise
+  int slope = -1;      // a state that multiplies xhat
 };
 
 // A node of a norm, forward or backward.
@@ -47,24 +48,22 @@ class NormView {
     return gain_.empty() ? 1 : gain_[gain_.size() == 1 ? 0 : feature(e)];
   }
   bool is_kept(std::size_t e) const;
-  // The factor of element e in a scaling in front, and the number of its group, in PowerNorm.
-  bool is_scaled() const { return scaling_width_ > 0; }
-  double scaling(std::size_t e) const { return scaling_[e / scaling_width_]; }
-  std::size_t scaling_group(std::size_t e) const { return e / scaling_width_; }
-  std::size_t scaling_width() const { return scaling_width_; }
-  // For AdaNorm: a bound on |phi| and on |C (1 - 2 k xhat)|; 1 for any other norm.
+  // The factor of element e in a scaling of rows in front, and the number of its group.
+  bool is_scaled() const { return !scaling_.empty(); }
+  double scaling(std::size_t e) const { return scaling_[scaling_group(e)]; }
+  std::size_t scaling_group(std::size_t e) const { return e / scaling_width(); }
+  std::size_t scaling_width() const { return size() / scaling_.size(); }
+  // The largest factor of xhat, where it depends on xhat (NormTraits::largest_factor); else 1.
   double phi(std::size_t e) const;
 
  private:
   void set_sizes();
-  void set_scaling(bool is_backward);
 
   const ComparedNode& node_;
   const NormPlaces places_;
   Shape x_shape_;
   std::span<const double> x_, mean_, rstd_, gain_, scaling_;
   std::size_t features_ = 1, inner_ = 1, parts_ = 1, block_ = 1, group_count_ = 0;
-  std::size_t scaling_width_ = 0;
   int mask_ = -1;
 };
 

@@ -126,6 +126,12 @@ std::string NormFacts::any_width(std::string_view more) const {
 
 std::span<const NormFacts> norm_facts() { return all_facts(); }
 
+int norm_style(std::string_view name) {
+  const auto row = std::ranges::find(
+      table(), name, [](const NormRow& r) -> std::string_view { return r.facts.name; });
+  return row == table().end() ? -1 : row->style;
+}
+
 void add_norm(NormRow row) {
   const bool is_taken = std::ranges::count(all_facts(), row.facts.name, &NormFacts::name) > 0;
   check(!row.facts.name.empty() && !is_taken, ErrorKind::kUsage,

@@ -89,5 +89,7 @@ class Norm {
 
 // The facts of every variant. Norm::parse(name).options() has its defaults.
 std::span<const NormFacts> norm_facts();
+// The style of the norm's curves in figures (NormRow::style); -1 for an unknown norm.
+int norm_style(std::string_view name);
 
 }  // namespace keel::nn

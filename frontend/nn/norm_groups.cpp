@@ -91,6 +91,7 @@ std::span<const NormRow> group_norms() {
         "x; "
         "here they are the last axis, but of images",
         kOneGroup},
+       8,
        "",
        make_norm<GroupNormOptions>},
       {{"instancenorm",
@@ -99,15 +100,18 @@ std::span<const NormRow> group_norms() {
         "PyTorch's InstanceNorm1d takes sequences as (n, features, steps), here they are (n, "
         "steps, "
         "features); eps and the absent gain and bias are the same"},
+       11,
        "",
        make_norm<InstanceNormOptions>},
       {{"groupscaling", "y = x / sqrt(mean(x^2) + eps), over a group of a row", "-", "-", "exact",
         "Shen et al. 2020, appendix A.1", "Shen et al.'s program has as many groups as heads",
         kOneGroup},
+       17,
        "",
        make_norm<GroupScalingOptions>},
       {{"layerscaling", "y = x / sqrt(mean(x^2) + eps), over a row", "-", "-", "exact",
         "Shen et al. 2020, appendix A.1"},
+       18,
        "groups=1",
        make_norm<GroupScalingOptions>},
   };

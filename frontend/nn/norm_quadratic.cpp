@@ -155,6 +155,7 @@ std::span<const NormRow> quadratic_norms() {
   static const std::vector<NormRow> rows{
       {{"pn_v", "y = gain x / sqrt(mean(x^2) + eps) + bias, over the batch", "gain, bias", "psi2",
         "exact", "Shen et al. 2020, eq. 4 to 6", "PyTorch has none"},
+       9,
        "",
        make_norm<PnVOptions>},
       {{"powernorm",
@@ -165,11 +166,13 @@ std::span<const NormRow> quadratic_norms() {
         "the release keeps ema_gz, with nu = (1 - alpha_b) ema_gz; the means of its backward count "
         "padding (pad_stats=true); it scales in as many groups as there are heads (heads=...); its "
         "warm-up is that of the learning rate (warmup=...)"},
+       2,
        "",
        make_norm<PowerNormOptions>},
       {{"mabn", "y = gain r x / sqrt(V + eps) + bias, V = mean(x^2) over the last m batches",
         "gain, bias", "x2, gz, v, step", "surrogate", "Yan et al. 2020",
         "PyTorch has none; its authors have the weights before it centralized (centralize=true)"},
+       16,
        "",
        make_norm<MabnOptions>},
   };

@@ -39,6 +39,9 @@ struct NormRequest {
 
 struct NormRow {
   NormFacts facts;
+  // Of its curves in figures. Norms that stand side by side in the papers have colours that are far
+  // apart; -1: one that no norm has.
+  int style;
   // The options, "key=value,...", that tell this name from others of the same struct. They cannot
   // be given another value.
   std::string fixed;

@@ -33,6 +33,7 @@ std::span<const NormRow> weight_norms() {
         "PyTorch's weight_norm takes v and gain from the layer's first weights; here v is drawn "
         "with "
         "the deviation, and the first batch sets gain and bias"},
+       12,
        "",
        make_norm<WeightNormOptions>},
   };

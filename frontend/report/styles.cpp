@@ -1,39 +1,17 @@
 #include "frontend/report/styles.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "frontend/io/plot.h"
+#include "frontend/nn/norm.h"
 
 namespace keel::report {
 namespace {
 
-// By style. Norms that stand side by side in the papers have colours that are far apart.
-constexpr std::array<std::string_view, 22> kNorms{"layernorm",
-                                                  "batchnorm",
-                                                  "powernorm",
-                                                  "rmsnorm",
-                                                  "layernorm_simple",
-                                                  "adanorm",
-                                                  "none",
-                                                  "detachmean",
-                                                  "groupnorm",
-                                                  "pn_v",
-                                                  "detachnorm",
-                                                  "instancenorm",
-                                                  "weightnorm",
-                                                  "batchrenorm",
-                                                  "detachvariance",
-                                                  "scalenorm",
-                                                  "mabn",
-                                                  "groupscaling",
-                                                  "layerscaling",
-                                                  "noisybatchnorm",
-                                                  "recurrentbatchnorm",
-                                                  "sequencebatchnorm"};
+constexpr std::size_t kNormStyles = 22;  // from here on, styles are those of norms from outside
 
 std::string_view name_of_norm(std::string_view norm) { return norm.substr(0, norm.find('{')); }
 
@@ -64,9 +42,8 @@ std::optional<std::size_t> free_style(const std::set<std::size_t>& taken, std::s
 
 std::size_t style_of_norm(const std::string& norm) {
   const std::string_view name = name_of_norm(norm);
-  const auto found = std::ranges::find(kNorms, name);
-  if (found != kNorms.end()) return std::size_t(found - kNorms.begin());
-  return kNorms.size() + hash_of(name) % (io::kPlotStyles - kNorms.size());
+  if (const int style = nn::norm_style(name); style >= 0) return std::size_t(style);
+  return kNormStyles + hash_of(name) % (io::kPlotStyles - kNormStyles);
 }
 
 std::vector<std::size_t> styles_of(const Section& section) {

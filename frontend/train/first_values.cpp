@@ -2,32 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "frontend/train/step_graph.h"
-#include "src/ops/norm/batch_norm.h"
-#include "src/ops/norm/batch_renorm.h"
-#include "src/ops/norm/mabn.h"
-#include "src/ops/norm/pn_v.h"
-#include "src/ops/norm/power_norm.h"
 
 namespace keel::train {
-namespace {
-
-// The share of a node's running statistics that a batch keeps; nothing if the node has none. The
-// warm-up of powernorm begins with the mean of the batches so far, which has nothing of the first
-// value.
-std::optional<double> kept_by(const Node& node) {
-  if (node.op == &kBatchNorm) return node.attrs.as<BatchNormAttrs>().keep;
-  if (node.op == &kPnV) return node.attrs.as<PnVAttrs>().keep;
-  if (node.op == &kMabn) return node.attrs.as<MabnAttrs>().keep;
-  if (node.op == &kBatchRenorm) return 1 - node.attrs.as<BatchRenormAttrs>().rate;
-  if (node.op != &kPowerNorm) return std::nullopt;
-  const auto& attrs = node.attrs.as<PowerNormAttrs>();
-  return attrs.warmup > 0 ? std::nullopt : std::optional(attrs.alpha_f);
-}
-
-}  // namespace
 
 FirstValue first_value_left(const Job& job, std::int64_t updates) {
   const Graph graph = build_step(job);
@@ -37,7 +15,7 @@ FirstValue first_value_left(const Job& job, std::int64_t updates) {
   const auto batches = double(updates * (counts_micro_batches ? job.train().accumulate : 1));
   FirstValue most;
   for (int i = 0; i < graph.size(); ++i) {
-    const auto keep = kept_by(graph.node(i));
+    const auto keep = kept_by_batch(graph.node(i));
     if (!keep || (!most.norm.empty() && *keep <= most.keep)) continue;
     most = {graph.node(i).name, *keep, std::pow(*keep, batches)};
   }

@@ -8,8 +8,6 @@
 
 #include "frontend/train/feeder.h"
 #include "frontend/train/step_graph.h"
-#include "src/ops/norm/batch_norm.h"
-#include "src/ops/norm/pn_v.h"
 #include "src/runtime/program_cache.h"
 
 namespace keel::train {
@@ -28,15 +26,17 @@ struct Statistic {
 using Application = std::vector<Statistic>;  // of one node, none if it has no such statistics
 
 Application application_of(const Graph& g, int i) {
+  constexpr std::string_view kNext = "next_";
   const Node& node = g.node(i);
-  if (node.op == &kPnV) {
-    const double keep = node.attrs.as<PnVAttrs>().keep;
-    return {{node.inputs[PnVInput::kPsi2], {i, PnVOutput::kNextPsi2}, keep}};
+  const std::optional<double> keep = kept_by_batch(node);
+  Application application;
+  for (int j = 0; keep && j < int(node.outputs.size()); ++j) {
+    const std::string_view output = node.op->output_names[std::size_t(j)];
+    if (!output.starts_with(kNext)) continue;
+    const int state = input_place(*node.op, output.substr(kNext.size()));
+    application.push_back({node.inputs[std::size_t(state)], {i, j}, *keep});
   }
-  if (node.op != &kBatchNorm) return {};
-  const double keep = node.attrs.as<BatchNormAttrs>().keep;
-  return {{node.inputs[BatchNormInput::kRunningMean], {i, BatchNormOutput::kNextRunningMean}, keep},
-          {node.inputs[BatchNormInput::kRunningVar], {i, BatchNormOutput::kNextRunningVar}, keep}};
+  return application;
 }
 
 std::string output_of(Value v) { return fmt::format("population/{}/{}", v.node, v.port); }

@@ -5,11 +5,6 @@
 
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
-#include "src/ops/norm/batch_norm.h"
-#include "src/ops/norm/batch_renorm.h"
-#include "src/ops/norm/mabn.h"
-#include "src/ops/norm/pn_v.h"
-#include "src/ops/norm/power_norm.h"
 #include "src/ops/shard_parts.h"
 #include "src/ops/stop_gradient.h"
 
@@ -49,13 +44,6 @@ std::string under(std::string_view prefix, const std::string& name) {
   return std::string(prefix) + name;
 }
 
-// Every norm of columns has them here.
-constexpr int kGain = BatchNormInput::kGain, kBias = BatchNormInput::kBias;
-static_assert(int{PowerNormInput::kGain} == kGain && int{PowerNormInput::kBias} == kBias);
-static_assert(int{MabnInput::kGain} == kGain && int{MabnInput::kBias} == kBias);
-static_assert(int{PnVInput::kGain} == kGain && int{PnVInput::kBias} == kBias);
-static_assert(int{BatchRenormInput::kGain} == kGain && int{BatchRenormInput::kBias} == kBias);
-
 // The leaves of which every shard has the same next value or gradient: states of whole numbers and,
 // if all shards share their statistics, the states, gains and biases of norms over the batch.
 class WholeLeaves {
@@ -65,8 +53,10 @@ class WholeLeaves {
     for (int i = 0; shares_ && i < g.size(); ++i) {
       const Node& node = g.node(i);
       if (!is_column_norm(node)) continue;
-      names_.insert(name_of_leaf(g, node.inputs[kGain]));
-      names_.insert(name_of_leaf(g, node.inputs[kBias]));
+      for (const std::string_view parameter : {"gain", "bias"}) {
+        const int place = input_place(*node.op, parameter);
+        if (place >= 0) names_.insert(name_of_leaf(g, node.inputs[std::size_t(place)]));
+      }
     }
   }
   std::string output(const Node& leaf) const {

@@ -26,7 +26,7 @@ inline Addition op_of(compare::OwnOp op) {
 // my_norm, or the like.
 template <class Options>
 Addition norm_of(nn::NormFacts facts) {
-  return {[facts = std::move(facts)] { nn::add_norm({facts, "", nn::make_norm<Options>}); }};
+  return {[facts = std::move(facts)] { nn::add_norm({facts, -1, "", nn::make_norm<Options>}); }};
 }
 
 }  // namespace keel

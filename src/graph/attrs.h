@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "src/core/choice.h"
@@ -74,6 +76,21 @@ std::string fields_text(const T& attrs) {
   return text;
 }
 
+// The value of the field called `name` if that is a number, or 1 for true and 0 for false; else
+// nothing.
+template <class T>
+std::optional<double> number_of(const T& attrs, std::string_view name) {
+  std::optional<double> number;
+  auto take = [&](const auto& f) {
+    using Value = std::decay_t<decltype(attrs.*f.member)>;
+    if constexpr (std::is_arithmetic_v<Value>) {
+      if (f.name == name) number = double(attrs.*f.member);
+    }
+  };
+  std::apply([&](const auto&... f) { (take(f), ...); }, T::fields());
+  return number;
+}
+
 // Sets the field called `name` from text. Returns false when there is no such field.
 template <class T>
 bool set_field(T& attrs, std::string_view name, std::string_view text) {
@@ -128,6 +145,8 @@ class Attrs {
   }
   // "eps=1e-05 axes=1"
   std::string text() const { return holder_->text(); }
+  // number_of the struct.
+  std::optional<double> number(std::string_view name) const { return holder_->number(name); }
   // Returns a copy in which the fields named by the text are set from it; see set_fields.
   Attrs with(std::string_view text) const { return Attrs(holder_->with(text)); }
   friend bool operator==(const Attrs& a, const Attrs& b) {
@@ -138,12 +157,16 @@ class Attrs {
   struct Base {
     virtual ~Base() = default;
     virtual std::string text() const = 0;
+    virtual std::optional<double> number(std::string_view name) const = 0;
     virtual std::shared_ptr<const Base> with(std::string_view text) const = 0;
   };
   template <class T>
   struct Holder : Base {
     explicit Holder(T v) : value(std::move(v)) {}
     std::string text() const override { return fields_text(value); }
+    std::optional<double> number(std::string_view name) const override {
+      return number_of(value, name);
+    }
     std::shared_ptr<const Base> with(std::string_view text) const override {
       T changed = value;
       set_fields(changed, text);

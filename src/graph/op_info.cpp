@@ -39,6 +39,12 @@ int output_place(const OpInfo& op, std::string_view name) {
   return found == op.output_names.end() ? -1 : int(found - op.output_names.begin());
 }
 
+std::optional<double> kept_by_batch(const Node& node) {
+  if (node.kind != NodeKind::kOp || !node.op->norm) return std::nullopt;
+  const auto kept = node.op->norm->kept;
+  return kept == nullptr ? node.attrs.number("keep") : kept(node.attrs);
+}
+
 const OpInfo* forward_norm(const OpInfo& op) {
   if (op.norm) return &op;
   return op.forward != nullptr && op.forward->norm ? op.forward : nullptr;

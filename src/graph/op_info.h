@@ -111,12 +111,20 @@ enum class NormGroups {
 };
 
 // The facts by which one norm of x differs from another. Its terms are told by the names of its
-// inputs and outputs: gain, bias, mask, mean, rstd; the output next_S is the next value of the
-// state that the input S reads.
+// inputs and outputs: gain, bias, mask, mean, rstd; r and d, where y = r xhat + d; row_rstd of a
+// scaling of rows in front; rdx, the factor of dx where that is not rstd; nu or gz, the running
+// mean of g xhat. The output next_S is the next value of the state that the input S reads.
 struct NormTraits {
   NormGroups groups = NormGroups::kRows;
   // Whether training normalizes by running statistics, and not only by those of the batch.
   bool by_running_statistics = false;
+  // Whether 1 / rstd is the length of a row, a sum and not a mean.
+  bool by_length = false;
+  // How much of its running statistics a batch keeps, 0 to 1; nothing where they hold nothing of
+  // their first values. Null: the attribute `keep`, or nothing without one.
+  std::optional<double> (*kept)(const Attrs&) = nullptr;
+  // The largest factor of xhat in y, and of dy in g, where that depends on xhat.
+  double (*largest_factor)(const Attrs&, double xhat) = nullptr;
 };
 
 struct OpInfo {
@@ -144,6 +152,8 @@ int input_place(const OpInfo& op, std::string_view name);
 int output_place(const OpInfo& op, std::string_view name);
 // The forward op of a norm of x: op itself, or the op that it is the backward of. Null: neither.
 const OpInfo* forward_norm(const OpInfo& op);
+// NormTraits::kept of a node; nothing if it is no norm of x.
+std::optional<double> kept_by_batch(const Node& node);
 inline bool is_column_norm(const OpInfo& op) {
   return op.norm && op.norm->groups == NormGroups::kColumns;
 }

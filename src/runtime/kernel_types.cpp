@@ -1,21 +1,6 @@
 #include "src/runtime/kernel_types.h"
 
-#include "src/ops/column_gradient_sums.h"
-#include "src/ops/column_moments.h"
-#include "src/ops/norm/ada_norm.h"
-#include "src/ops/norm/batch_norm.h"
-#include "src/ops/norm/batch_renorm.h"
-#include "src/ops/norm/detach_norm.h"
-#include "src/ops/norm/group_norm.h"
-#include "src/ops/norm/group_scaling.h"
-#include "src/ops/norm/instance_norm.h"
-#include "src/ops/norm/layer_norm.h"
-#include "src/ops/norm/mabn.h"
-#include "src/ops/norm/pn_v.h"
-#include "src/ops/norm/power_norm.h"
-#include "src/ops/norm/rms_norm.h"
-#include "src/ops/norm/scale_norm.h"
-#include "src/ops/norm/weight_norm.h"
+#include "src/ops/norm/norm_ops.h"
 #include "src/ops/norm_noise.h"
 
 namespace keel {
@@ -23,34 +8,26 @@ namespace {
 
 constexpr DTypes kFactor = DType::kF32 | DType::kBF16;
 
-// The types of an op whose inputs have these places: x comes first, dy perhaps later.
-// `narrows`: output 0 is rounded to bf16 where the graph asks for it.
-template <class Inputs>
-KernelTypes types_of(bool narrows = true) {
-  std::vector<DTypes> inputs{kFactor, DType::kF32};
-  if constexpr (requires { Inputs::kDy; }) {
-    inputs.resize(std::size_t(Inputs::kDy) + 2, DType::kF32);  // the last stands for all after it
-    inputs[std::size_t(Inputs::kDy)] = kFactor;
+// The types of an op of norms: x and dy may be bf16. Output 0 of a norm and of its backward is
+// rounded to bf16 where the graph asks for it, and sums are not.
+KernelTypes types_of(const OpInfo& op) {
+  KernelTypes types{{}, DType::kF32 | DType::kI32, op.outputs != DTypes(DType::kF64)};
+  for (const OpInput& input : op.inputs) {
+    const bool is_factor = input.name == "x" || input.name == "dy";
+    types.inputs.push_back(is_factor ? kFactor : DTypes(DType::kF32));
   }
-  return {inputs, DType::kF32 | DType::kI32, narrows};
+  return types;
 }
 
 }  // namespace
 
 TypesByOp norm_types() {
-  TypesByOp types{
-#define X(name, Name) \
-  {#name, types_of<Name##Input>()}, {#name "_backward", types_of<Name##BackwardInput>()},
-#include "norm_list.inc"
-#undef X
-      {"norm_noise", types_of<NormNoiseInput>()},
-      {"norm_noise_backward", types_of<NormNoiseInput>()},
-      {"column_moments", types_of<ColumnMomentsInput>(false)},
-      {"column_squares", types_of<ColumnMomentsInput>(false)},
-      {"centred_gradient_sums", types_of<CentredSumsInput>(false)},
-      {"uncentred_gradient_sums", types_of<UncentredSumsInput>(false)}};
-  // Weights are float32, and so is what they are normalized to.
-  for (const char* op : {"weight_norm", "weight_norm_backward"}) types.erase(op);
+  TypesByOp types{{"norm_noise", types_of(kNormNoise)},
+                  {"norm_noise_backward", types_of(kNormNoiseBackward)}};
+  for (const OpInfo* op : norm_ops()) {
+    // Weights are float32, and so are their norms and what shards merge.
+    if (input_place(*op, "x") == 0) types[op->name] = types_of(*op);
+  }
   return types;
 }
 

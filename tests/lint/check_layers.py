@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     "frontend/task": [*OPS, "frontend/nn", "frontend/data"],
     "frontend/decode": ["src/core", "frontend/task"],
     "frontend/train": TRAIN,
-    "frontend/report": ["src/core", "frontend/io", "frontend/train"],
+    "frontend/report": ["src/core", "frontend/io", "frontend/nn", "frontend/train"],
     "frontend/compare": ["src", "backends", *TASK, "frontend/optim", "frontend/train",
                          "frontend/report"],
     "frontend/identify": [*OPS, "src/runtime", "frontend/io", "frontend/nn", "frontend/compare"],
@@ -95,6 +95,14 @@ LIBRARIES = [
      ["backends/*", "frontend/*", "studies/*", "bench/*", "program/*", "tests/*"]),
 ]
 
+# One norm by its name is known to its six files, to the layers made of it, and to what tries or
+# studies it. All others ask NormTraits (src/graph/op_info.h).
+OF_ALL_NORMS = {"norm", "norm_ops", "columns", "row_norm", "sizes"}
+NORM_USERS = ["src/ops/norm/*", "backends/*/kernels/norm/*", "frontend/nn/*", "studies/*",
+              "tests/*", "frontend/compare/column_cases.cpp",
+              "frontend/compare/norm_gradient_bounds.cpp",  # weights are no norm of x
+              "src/passes/image_norms.cpp"]  # a layer norm over all of an image
+
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -120,9 +128,17 @@ def cycle(edges):
     return next((ring for ring in (search(folder, []) for folder in sorted(edges)) if ring), None)
 
 
+def names_a_norm(path, header):
+    norm = re.match(r"src/ops/norm/(\w+)\.h$", header)
+    return (norm and norm[1] not in OF_ALL_NORMS
+            and not any(fnmatch.fnmatch(path, user) for user in NORM_USERS))
+
+
 def wrong_include(path, header, quoted):
     """Why `path` may not include `header`, or None."""
     header = GENERATED.get(header, header)
+    if names_a_norm(path, header):
+        return f"only NORM_USERS may know a norm by its name, and include {header}"
     if header.startswith(OURS):
         home = max((f for f in MAY_INCLUDE if within(path, f)), key=len, default=None)
         if home is None:

@@ -57,6 +57,11 @@ TEST_CASE("registry: every recipe's training step is one that the backend runs" 
   }
 }
 
+TEST_CASE("registry: a recipe is found by its former name, too") {
+  const ModelEntry& entry = find_model("order_embeddings");
+  CHECK(&find_recipe(entry, "made_up") == &find_recipe(entry, "synthetic"));
+}
+
 TEST_CASE("registry: unknown names are refused with the nearest") {
   test::check_refused([] { find_model("mnist_cn"); }, "model: 'mnist_cn'", "nearest: 'mnist_cnn'");
   test::check_refused([] { find_recipe(find_model("mnist_mlp"), "labtop"); },

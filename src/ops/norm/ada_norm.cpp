@@ -1,5 +1,7 @@
 #include "src/ops/norm/ada_norm.h"
 
+#include <cmath>
+
 #include "src/ops/norm/row_norm.h"
 
 namespace keel {
@@ -38,6 +40,11 @@ void backward(BackwardContext& c) {
                             c.attrs()));
 }
 
+double largest_factor(const Attrs& of, double xhat) {
+  const auto& attrs = of.as<AdaNormAttrs>();
+  return std::abs(attrs.C) * (1 + 2 * std::abs(attrs.k * xhat));
+}
+
 }  // namespace
 
 const OpInfo kAdaNorm{.name = "ada_norm",
@@ -47,7 +54,7 @@ const OpInfo kAdaNorm{.name = "ada_norm",
                       .infer = infer,
                       .backward = backward,
                       .gradient = GradientKind::kDetached,
-                      .norm = NormTraits{}};
+                      .norm = NormTraits{.largest_factor = largest_factor}};
 const OpInfo kAdaNormBackward{.name = "ada_norm_backward",
                               .inputs = {"x", "mean", "rstd", "dy"},
                               .output_names = {"dx"},

@@ -75,6 +75,8 @@ void backward(BackwardContext& c) {
   set_affine_gradients<In, BackOut>(c, d);
 }
 
+std::optional<double> kept(const Attrs& of) { return 1 - of.as<BatchRenormAttrs>().rate; }
+
 }  // namespace
 
 const OpInfo kBatchRenorm{
@@ -93,7 +95,7 @@ const OpInfo kBatchRenorm{
     .infer = infer,
     .backward = backward,
     .gradient = GradientKind::kDetached,
-    .norm = NormTraits{.groups = NormGroups::kColumns, .by_running_statistics = true},
+    .norm = NormTraits{.groups = NormGroups::kColumns, .by_running_statistics = true, .kept = kept},
     .in_place = {{In::kRunningMean, Out::kNextRunningMean},
                  {In::kRunningStd, Out::kNextRunningStd}}};
 const OpInfo kBatchRenormBackward{

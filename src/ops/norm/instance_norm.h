@@ -16,6 +16,7 @@
 #pragma once
 
 #include "src/ops/norm/norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel {
 
@@ -33,11 +34,6 @@ struct InstanceNormAttrs {
   static constexpr auto fields() { return std::tuple{field("eps", &InstanceNormAttrs::eps)}; }
 };
 using InstanceNormBackwardAttrs = WithDbias<InstanceNormAttrs>;
-
-struct SequenceSizes {
-  std::int64_t samples, steps, channels;
-};
-inline SequenceSizes sequence_sizes(const Shape& x) { return {x[0], x[1], x[2]}; }
 
 extern const OpInfo kInstanceNorm, kInstanceNormBackward;
 

@@ -101,6 +101,12 @@ void backward(BackwardContext& c) {
   if (attrs.training) c.set_state(In::kNu, d.at(BackOut::kNextNu));
 }
 
+std::optional<double> kept(const Attrs& of) {
+  const auto& attrs = of.as<PowerNormAttrs>();
+  // The warm-up begins with the mean of the batches so far, which has nothing of the first value.
+  return attrs.warmup > 0 ? std::nullopt : std::optional(attrs.alpha_f);
+}
+
 }  // namespace
 
 const OpInfo kPowerNorm{
@@ -119,7 +125,8 @@ const OpInfo kPowerNorm{
     .infer = infer,
     .backward = backward,
     .gradient = GradientKind::kSurrogate,
-    .norm = NormTraits{.groups = NormGroups::kColumns, .by_running_statistics = true}};
+    .norm =
+        NormTraits{.groups = NormGroups::kColumns, .by_running_statistics = true, .kept = kept}};
 const OpInfo kPowerNormBackward{.name = "power_norm_backward",
                                 .inputs = {"x",
                                            "gain",

@@ -50,7 +50,7 @@ const OpInfo kScaleNorm{.name = "scale_norm",
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kExact,
-                        .norm = NormTraits{}};
+                        .norm = NormTraits{.by_length = true}};
 const OpInfo kScaleNormBackward{.name = "scale_norm_backward",
                                 .inputs = {"x", "gain", "rstd", "dy"},
                                 .output_names = {"dx", "dgain"},

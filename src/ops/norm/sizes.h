@@ -40,4 +40,10 @@ inline GroupSizes group_sizes(const Shape& x, std::int64_t groups) {
   return {x[0], groups, x[1] / groups, x.elements(2, x.rank())};
 }
 
+// x as the norms of a feature over the steps of a sample see it.
+struct SequenceSizes {
+  std::int64_t samples, steps, channels;
+};
+inline SequenceSizes sequence_sizes(const Shape& x) { return {x[0], x[1], x[2]}; }
+
 }  // namespace keel

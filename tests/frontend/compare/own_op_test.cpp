@@ -26,7 +26,7 @@ TEST_CASE("own ops: a name that is taken is refused") {
                       "op: expected a new name, got 'layer_norm'");
   nn::NormFacts facts;
   facts.name = "layernorm";
-  const nn::NormRow row{facts, "", nullptr};
+  const nn::NormRow row{facts, -1, "", nullptr};
   test::check_refused([&] { nn::add_norm(row); }, "norm: expected a new name, got 'layernorm'");
 }
 

@@ -57,6 +57,13 @@ TEST_CASE("config: a recipe sets values of every section and kind") {
   CHECK(config.train().epochs == TrainOptions{}.epochs);
 }
 
+TEST_CASE("config: values are read by their former names, too") {
+  Config config = config_of("order_embeddings");
+  config.apply_toml("[model]\nfeatures = \"made_up\"\n", "a.toml");
+  CHECK(config.to_toml().find("features = 'synthetic'") != std::string::npos);
+  CHECK(config.to_toml().find("made_up") == std::string::npos);
+}
+
 TEST_CASE("config: weight decay is for weights, unless it is for all") {
   Config config = config_of();
   CHECK_FALSE(config.train().optimizer_options().decays_all);

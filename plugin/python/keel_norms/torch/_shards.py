@@ -22,8 +22,8 @@ class Parts(NamedTuple):
 
 _CENTRED = Parts("column_moments", "merge_moments", "centred_gradient_sums", "moments")
 _UNCENTRED = Parts("column_squares", "merge_sums", "uncentred_gradient_sums", "squares")
-PARTS = {"batch_norm": _CENTRED, "batch_renorm": _CENTRED, "pn_v": _UNCENTRED,
-         "power_norm": _UNCENTRED, "mabn": _UNCENTRED}
+PARTS = {op: parts for op, of in _ops.OPS.items() for parts in (_CENTRED, _UNCENTRED)
+         if parts.input in of.inputs}
 
 
 def _affine_gradients(norm, sums, merged, values):
