@@ -98,14 +98,12 @@ void Block::reset(std::int64_t number) {
 
 void Block::run(std::int64_t number) {
   reset(number);
-  if (tally()) tally()->begin_block();
   try {
     while (run_ready()) {
     }
     for (const Warp& warp : warps_) {
       if (warp.state() != Warp::State::kDone) fail_waiting();
     }
-    if (tally()) tally()->end_block();
   } catch (const Fault& fault) {
     throw Fault(fmt::format("block {}, warp {}, line {}: {}", number, running_->number(),
                             running_->line(), fault.what()));
@@ -140,7 +138,6 @@ void Block::try_barrier(const Warp& last) {
   }
   if (int(here.size()) * kLanes < wanted) return;
   clock_.meet(here);
-  if (tally()) tally()->meet(here);
   for (const int warp : here) warps_[std::size_t(warp)].pass_barrier();
 }
 

@@ -63,17 +63,18 @@ def test_faults(build, tests):
         yield f"{tests} {pattern} ended with {code}:\n{text[-3000:]}"
 
 
-def model_faults(root, build):
-    """The model of time has a row for each pass; a forward that memory bounds is near a copy."""
-    code, text = run([root / "bench/cuda_model.py", build, "layernorm", "--shapes", "1024x1024"],
+def count_faults(root, build):
+    """Counts have a row for each pass; a layer norm's forward moves the fewest bytes, in one
+    launch, and its backward at most twice as many."""
+    code, text = run([root / "bench/cuda_counts.py", build, "layernorm", "--shapes", "1024x1024"],
                      build, LD_PRELOAD="")
-    rows = re.findall(r"\| layernorm \| 1024x1024 \| (\w+) \| \d+ \| .*? \| .*? \| ([\d.]+) \| "
-                      r".*? \| ([\d.]+) \|", text)
-    is_right = [row[0] for row in rows] == ["forward", "backward"] and all(
-        (0.95 if row[0] == "forward" else 0.5) < float(ratio) <= 1
-        for row in rows for ratio in row[1:])
+    rows = re.findall(r"\| layernorm \| 1024x1024 \| (\w+) \| (\d+) \| (\d+) \| \d+ \| (\d+) \|",
+                      text)
+    is_right = [row[0] for row in rows] == ["forward", "backward"] and rows[0][2] == "1" and all(
+        1 <= int(moved) / int(fewest) < (1.05 if name == "forward" else 2)
+        for name, fewest, _, moved in rows)
     if code != 0 or not is_right:
-        yield f"bench/cuda_model.py ended with {code}:\n{text[-3000:]}"
+        yield f"bench/cuda_counts.py ended with {code}:\n{text[-3000:]}"
 
 
 def kernels(build):
@@ -110,7 +111,7 @@ def main():
         subjects = [*([edge, "--all-ops"] for edge in ("low", "high")),
                     *(["low", name] for name in models(root))]
     bad = [] if "--all" in sys.argv else list(test_faults(build, tests))
-    bad += model_faults(root, build)
+    bad += count_faults(root, build)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for faults in pool.map(lambda words: compare(build, program, *words), subjects):
             bad += faults

@@ -34,11 +34,4 @@ struct Cost {
 
 Cost cost_of(const Instruction& instruction);
 
-// How many cycles after an instruction began others can use its result.
-struct Latencies {
-  int memory = 0, l2 = 0, l1 = 0;  // of a load from global memory, by where its data lie
-  int shared = 0;                  // of a load from shared memory
-  int arithmetic = 0;              // of all else
-};
-
 }  // namespace keel::ptx

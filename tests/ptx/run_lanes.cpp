@@ -93,12 +93,11 @@ void run_kernel(const std::string& text, std::vector<Array>& arrays, Grid grid) 
   run_code(module, decode(module, "k"), arrays, grid, nullptr);
 }
 
-Counts counts_of(const std::string& text, std::vector<Array>& arrays, Grid grid,
-                 const Latencies& latencies) {
+Counts counts_of(const std::string& text, std::vector<Array>& arrays, Grid grid) {
   const Module module(text);
   const Code code = decode(module, "k");
   Sectors sectors;
-  Tally tally(code, grid.threads, {&latencies, 1}, sectors);
+  Tally tally(code, sectors);
   run_code(module, code, arrays, grid, &tally);
   return tally.counts();
 }

@@ -24,9 +24,8 @@ struct Grid {
 
 // Runs kernel `k` with the addresses of these arrays. Throws Fault.
 void run_kernel(const std::string& text, std::vector<Array>& arrays, Grid grid);
-// The same, and says what it counted, by one table of latencies.
-Counts counts_of(const std::string& text, std::vector<Array>& arrays, Grid grid,
-                 const Latencies& latencies);
+// The same; returns what it counted.
+Counts counts_of(const std::string& text, std::vector<Array>& arrays, Grid grid);
 
 // The results of an instruction for operands given in columns, one for each source; `result` says
 // which of its results. Operands may be literals: those are given as text, by their place.

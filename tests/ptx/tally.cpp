@@ -19,56 +19,19 @@ void sort_once(std::vector<std::uint64_t>& values) {
 
 }  // namespace
 
-Tally::Tally(const Code& code, int threads, std::span<const Latencies> latencies, Sectors& sectors)
-    : code_(code), sectors_(sectors) {
+Tally::Tally(const Code& code, Sectors& sectors) : code_(code), sectors_(sectors) {
   for (const Instruction& i : code.instructions) costs_.push_back(cost_of(i));
-  const int warps = (threads + kLanes - 1) / kLanes;
-  for (const Latencies& one : latencies) chains_.emplace_back(one, warps, code.register_bytes);
-  counts_.cycles.resize(latencies.size());
   sectors_.begin_launch();
 }
 
-void Tally::begin_block() {
-  for (Chain& chain : chains_) chain.restart();
-}
-
-void Tally::end_block() {
-  for (std::size_t i = 0; i < chains_.size(); ++i) counts_.cycles[i] += chains_[i].cycles();
-}
-
-int Tally::latency(const Latencies& latencies, Class type) const {
-  switch (type) {
-    case Class::kNothing:
-      return 0;
-    case Class::kGlobal:
-      return farthest_ == Found::kMemory     ? latencies.memory
-             : farthest_ == Found::kOwnBlock ? latencies.l1
-                                             : latencies.l2;
-    case Class::kLocal:
-      return latencies.l1;
-    case Class::kShared:
-      return latencies.shared;
-    default:
-      return latencies.arithmetic;
-  }
-}
-
-void Tally::note(int warp, const Instruction& i) {
+void Tally::note(const Instruction& i) {
   const Cost cost = costs_[std::size_t(&i - code_.instructions.data())];
   counts_.instructions[std::size_t(cost.type)] += cost.count;
-  for (Chain& chain : chains_) {
-    chain.note(warp, i, cost, latency(chain.latencies(), cost.type) * std::max(cost.count, 1));
-  }
 }
 
-void Tally::note_branch(int warp, const Instruction& i) {
+void Tally::note_branch(const Instruction& i) {
   ++counts_.instructions[std::size_t(Class::kControl)];
   if (i.flow == Flow::kBarrier) ++counts_.barriers;
-  for (Chain& chain : chains_) chain.note_branch(warp, i);
-}
-
-void Tally::meet(std::span<const int> warps) {
-  for (Chain& chain : chains_) chain.meet(warps);
 }
 
 void Tally::note_access(const Warp& warp, const Access& access, Lanes lanes,
@@ -99,7 +62,6 @@ void Tally::note_global(std::int64_t block, const Access& access, Lanes lanes,
   counts_.asked_bytes += std::int64_t(asked);
   counts_.wasted_sectors +=
       std::int64_t(touched_.size() - (asked + kSectorBytes - 1) / kSectorBytes);
-  farthest_ = Found::kOwnBlock;
   for (const std::uint64_t sector : touched_) {
     if (access.is_store) {
       ++counts_.written_sectors;
@@ -113,7 +75,6 @@ void Tally::note_global(std::int64_t block, const Access& access, Lanes lanes,
 void Tally::note_read(std::uint64_t sector, std::int64_t block) {
   ++counts_.read_sectors;
   const Found found = sectors_.read(sector, block);
-  farthest_ = std::min(farthest_, found);
   counts_.from_memory += found == Found::kMemory;
   counts_.from_earlier += found == Found::kEarlier;
   counts_.again_other += found == Found::kOtherBlock;

@@ -1,12 +1,10 @@
-// Counts what a launch does: instructions by class, what it moves and how well, and how long its
-// blocks wait for results.
+// Counts what a launch does: instructions by class, and what it moves and how well.
 #pragma once
 
 #include <array>
-#include <span>
 #include <vector>
 
-#include "tests/ptx/chain.h"
+#include "tests/ptx/cost.h"
 #include "tests/ptx/sectors.h"
 
 namespace keel::ptx {
@@ -29,23 +27,17 @@ struct Counts {
   // Counts of shared memory. Each of 32 banks gives one word of 4 bytes a cycle.
   std::int64_t shared_requests = 0, shared_cycles = 0, conflicts = 0;  // cycles beyond the least
   std::int64_t local_sectors = 0;  // a lane's words lie beside those of its neighbours
-
-  // By latencies: the sum over blocks of how long each takes alone.
-  std::vector<std::int64_t> cycles;
 };
 
 class Tally {
  public:
-  Tally(const Code& code, int threads, std::span<const Latencies> latencies, Sectors& sectors);
+  Tally(const Code& code, Sectors& sectors);
 
   const Counts& counts() const { return counts_; }
-  void begin_block();
-  void end_block();
 
   // An instruction that lanes have run; an access comes after what its addresses said.
-  void note(int warp, const Instruction& i);
-  void note_branch(int warp, const Instruction& i);
-  void meet(std::span<const int> warps);
+  void note(const Instruction& i);
+  void note_branch(const Instruction& i);
   void note_access(const Warp& warp, const Access& access, Lanes lanes,
                    const std::uint64_t (&addresses)[kLanes]);
   void note_prefetch(Lanes lanes, const std::uint64_t (&addresses)[kLanes]);
@@ -55,14 +47,11 @@ class Tally {
                    const std::uint64_t (&addresses)[kLanes]);
   void note_shared(const Access& access, Lanes lanes, const std::uint64_t (&addresses)[kLanes]);
   void note_read(std::uint64_t sector, std::int64_t block);
-  int latency(const Latencies& latencies, Class type) const;
 
   const Code& code_;
   std::vector<Cost> costs_;  // of each instruction of the code
-  std::vector<Chain> chains_;
   Sectors& sectors_;
   Counts counts_;
-  Found farthest_ = Found::kOwnBlock;  // of the sectors that the last load read
   std::vector<std::uint64_t> touched_;
 };
 

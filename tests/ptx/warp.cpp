@@ -105,7 +105,7 @@ bool Warp::follow() {
     const Lanes lanes = guarded(i);
     switch (i.flow) {
       case Flow::kBranch:
-        if (tally) tally->note_branch(number_, i);
+        if (tally) tally->note_branch(i);
         if (branch(i, lanes)) return true;
         continue;
       case Flow::kExit:
@@ -121,7 +121,7 @@ bool Warp::follow() {
       default:
         if (!lanes) break;
         i.run(*this, i, lanes);
-        if (tally) tally->note(number_, i);
+        if (tally) tally->note(i);
     }
     ++now_.at;
   }
@@ -162,7 +162,7 @@ bool Warp::arrive(const Instruction& i) {
     fail("a barrier that lanes {:#x} of warp {} do not reach: they have returned",
          present_ & ~live_, number_);
   }
-  if (block_.tally()) block_.tally()->note_branch(number_, i);
+  if (block_.tally()) block_.tally()->note_branch(i);
   const int first = std::countr_zero(now_.lanes);
   barrier_ = lane_value<int>(*this, i.place[0], first);
   barrier_threads_ = i.offset > 1 ? lane_value<int>(*this, i.place[1], first) : 0;

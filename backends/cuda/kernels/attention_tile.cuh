@@ -50,7 +50,7 @@ struct AttentionTile {
 
 // Registers hold 4 kFoursAThread results of a row; shared memory is limited to 48 KiB a block.
 // Tiles of 4 by 4 scores a thread load less for each product, but leave a block of 32 queries two
-// warps: by bench/cuda_model.py sentences of one or two tiles then take 1.6 times as long.
+// warps, too few to fill a multiprocessor for sentences of one or two tiles.
 template <int kWidth>
 struct TileOfWidth;
 template <>

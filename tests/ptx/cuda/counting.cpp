@@ -1,27 +1,13 @@
 #include "tests/ptx/cuda/counting.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <utility>
-
-#include "tests/ptx/fault.h"
 
 namespace keel::ptx {
 namespace {
-
-std::vector<Latencies> read_latencies(const char* text) {
-  std::vector<Latencies> all;
-  std::istringstream devices(text ? text : "");
-  for (std::string device; std::getline(devices, device, ';');) {
-    std::istringstream numbers(device);
-    Latencies one;
-    numbers >> one.memory >> one.l2 >> one.l1 >> one.shared >> one.arithmetic;
-    if (!numbers) fail("KEEL_PTX_LATENCIES: expected five numbers, got '{}'", device);
-    all.push_back(one);
-  }
-  return all;
-}
 
 // The key by which launches differ.
 std::string key_of(const Launch& launch) {
@@ -35,7 +21,6 @@ std::string key_of(const Launch& launch) {
 Counting::Counting() {
   if (const char* const path = std::getenv("KEEL_PTX_COUNT")) path_ = path;
   if (const char* const passes = std::getenv("KEEL_PTX_PASSES")) passes_ = std::atoi(passes);
-  latencies_ = read_latencies(std::getenv("KEEL_PTX_LATENCIES"));
 }
 
 void Counting::run(Launch& launch) {
@@ -45,7 +30,7 @@ void Counting::run(Launch& launch) {
   }
   if (std::exchange(is_new_pass_, false)) ++pass_;
   if (pass_ > passes_) return;
-  Tally tally(launch.code, launch.threads, latencies_, sectors_);
+  Tally tally(launch.code, sectors_);
   launch.tally = &tally;
   run_grid(launch);
   write(launch, tally.counts());
@@ -63,11 +48,11 @@ void Counting::write(const Launch& launch, const Counts& c) const {
       "\"read_sectors\": {}, \"written_sectors\": {}, \"wasted_sectors\": {}, "
       "\"from_memory\": {}, \"from_earlier\": {}, \"again_own\": {}, \"again_other\": {}, "
       "\"to_memory\": {}, \"shared_requests\": {}, \"shared_cycles\": {}, \"conflicts\": {}, "
-      "\"local_sectors\": {}, \"cycles\": [{}]}}\n",
+      "\"local_sectors\": {}}}\n",
       pass_, launch.code.name, launch.blocks, launch.threads, classes, c.barriers, c.requests,
       c.asked_bytes, c.read_sectors, c.written_sectors, c.wasted_sectors, c.from_memory,
       c.from_earlier, c.again_own, c.again_other, c.to_memory, c.shared_requests, c.shared_cycles,
-      c.conflicts, c.local_sectors, fmt::join(c.cycles, ", "));
+      c.conflicts, c.local_sectors);
 }
 
 }  // namespace keel::ptx

@@ -1,9 +1,8 @@
-// Counts what launches do, for bench/cuda_model.py.
+// Counts what launches do, for bench/cuda_counts.py.
 #pragma once
 
 #include <set>
 #include <string>
-#include <vector>
 
 #include "tests/ptx/block.h"
 
@@ -13,8 +12,7 @@ namespace keel::ptx {
 // between, are counted, and each is written as a line of JSON. What comes between two events is a
 // pass. The first passes that launch anything are counted, as many as KEEL_PTX_PASSES says; those
 // after them are not even run, nor is what was run before outside of a pass: results are wrong
-// then, but counts are what is asked for. KEEL_PTX_LATENCIES holds the cycles of memory, L2, L1,
-// shared memory and arithmetic of a device, and after a semicolon those of the next.
+// then, but counts are what is asked for.
 class Counting {
  public:
   Counting();
@@ -33,7 +31,6 @@ class Counting {
   void write(const Launch& launch, const Counts& counts) const;
 
   std::string path_;
-  std::vector<Latencies> latencies_;
   Sectors sectors_;
   bool is_in_pass_ = false, is_new_pass_ = false;
   int pass_ = 0, passes_ = 0;
