@@ -22,6 +22,8 @@ def parser():
     p.add_argument("--ops", default="*", help="patterns of ops, with commas: mm,*norm*")
     p.add_argument("--every", type=int, default=1, metavar="N", help="judge every N-th step")
     p.add_argument("--share", type=float, default=1.0, help="of the ops, chosen at random")
+    p.add_argument("--cost", type=float, default=float("inf"), metavar="SHARE",
+                   help="leave out steps so that judging adds at most this share to the time")
     p.add_argument("--seconds", type=float, default=float("inf"), help="to judge for")
     p.add_argument("--memory", type=float, default=2.0, metavar="GB", help="for one op")
     p.add_argument("--modules", default="*", help="patterns of modules, with commas")
@@ -43,8 +45,8 @@ def parser():
 
 def options_of(given):
     return {"ops": tuple(given.ops.split(",")), "every": given.every, "share": given.share,
-            "seconds": given.seconds, "memory": given.memory * 1e9, "rank": given.rank,
-            "modules": tuple(given.modules.split(",")), "seed": given.seed,
+            "cost": given.cost, "seconds": given.seconds, "memory": given.memory * 1e9,
+            "rank": given.rank, "modules": tuple(given.modules.split(",")), "seed": given.seed,
             "first": given.first, "dump": given.dump, "norms": not given.no_norms}
 
 
@@ -115,8 +117,8 @@ def main(arguments=None):
     if arguments[:1] == ["norm"]:
         return norm_command.main(arguments[1:])
     given = parser().parse_args(arguments)
-    if given.every < 1 or not 0 < given.share <= 1:
-        parser().error("--every is at least 1, and --share lies in (0, 1]")
+    if given.every < 1 or not 0 < given.share <= 1 or not given.cost > 0:
+        parser().error("--every is at least 1, --share lies in (0, 1], --cost is more than 0")
     try:
         return run(given)
     except (ValueError, OSError, RunFailed) as error:

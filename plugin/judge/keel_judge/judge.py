@@ -1,7 +1,6 @@
 """Judges the ops of a program while it runs."""
 import contextlib
 import fnmatch
-import random
 import time
 from dataclasses import dataclass
 
@@ -15,14 +14,13 @@ from keel_judge.call import (Call, Refused, before_writing, name_of, named_argum
                              tensors_in)
 from keel_judge.formulas import Formulas
 from keel_judge.measure import BLIND, measure
-from keel_judge.pattern import pattern_of
+from keel_judge.pattern import index_of, pattern_of
 from keel_judge.places import Places
 from keel_judge.report import Finding, Report
 from keel_judge.rules import PASSED, rule_of
-
+from keel_judge.sample import Sample
 
 PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
-LEAST_SHARE = 0.1  # of the ops of a step that is sampled: letting an op pass costs time, too
 
 
 class RunFailed(Exception):
@@ -31,12 +29,13 @@ class RunFailed(Exception):
 
 @dataclass
 class Options:
-    """What to judge, and what it may cost."""
+    """The ops that are judged, and the cost that this may have."""
 
     ops: tuple = ("*",)  # patterns of names, "*norm*" for example
     modules: tuple = ("*",)
     every: int = 1  # judges every n-th step; a step ends with an optimizer's
     share: float = 1.0  # of the ops, chosen at random (Sample)
+    cost: float = float("inf")  # that judging may add to the program's time, as a share of it
     seed: int = 0
     first: bool = False  # stops judging at the first finding
     rank: int | None = None  # judges only in this process of torch.distributed
@@ -44,24 +43,6 @@ class Options:
     seconds: float = float("inf")  # that judging may take in all
     dump: str = ""  # a folder for the inputs of ops that are wrong
     norms: bool = True  # whether to name what modules that look like norms compute
-
-
-class Sample:
-    """Which ops are judged. A share below LEAST_SHARE is that of the first step, in case it is the
-    only one; after it whole steps are left out, without the mode, and LEAST_SHARE of the ops are
-    taken in the others."""
-
-    def __init__(self, options):
-        self.random, self.of_all = random.Random(options.seed), options.share
-        self.of_step, self.takes_step = options.share, True
-
-    def next_step(self):
-        self.of_step = max(self.of_all, LEAST_SHARE)
-        self.takes_step = self.of_all >= self.of_step or (
-            self.random.random() < self.of_all / self.of_step)
-
-    def leaves_out(self):
-        return self.of_step < 1 and self.random.random() >= self.of_step
 
 
 class Judge(TorchDispatchMode):
@@ -246,7 +227,7 @@ def plan_of_any(func, patterns):
 
 
 def plan_of(func, patterns):
-    """What to do with an op: pass it by, judge it, or leave it to other patterns."""
+    """Decides whether an op is passed by, judged, or left to other patterns."""
     if name_of(func) in PASSED or is_view(func):
         return "pass"
     wanted = any(fnmatch.fnmatch(name_of(func), p) for p in patterns)
@@ -256,14 +237,6 @@ def plan_of(func, patterns):
 def is_view(func):
     returns = func._schema.returns
     return any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
-
-
-def index_of(place, shape):
-    index = []
-    for size in reversed(shape):
-        index.append(place % size)
-        place //= size
-    return tuple(reversed(index))
 
 
 def current_rank():

@@ -1,4 +1,4 @@
-"""What is said of a wrong op, and the options of judging."""
+"""The report of a wrong op, and the options of judging."""
 import contextlib
 import importlib.util
 import io
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 import xml.dom.minidom
+from unittest import mock
 
 import settings
 import torch
@@ -24,6 +25,7 @@ from keel_judge.call import name_of
 from keel_judge.pattern import pattern_of
 from keel_judge.places import Place
 from keel_judge.report import Report
+from keel_judge.sample import Sample
 
 SCRIPT = """import sys, torch
 torch.manual_seed(0)
@@ -84,7 +86,7 @@ class Spoiled(TorchDispatchMode):
 
 class Reports(unittest.TestCase):
     def test_place_of_the_worst(self):
-        """Of shapes whose axes differ, and in the second of two wrong places if that is worse."""
+        """For shapes whose axes differ, and in the second of two wrong places if that is worse."""
         for op, shapes, place in (("mm", ((5, 3), (3, 7)), (1, 6)),
                                   ("mm", ((2, 3), (3, 9)), (1, 2)),
                                   ("bmm", ((2, 5, 3), (2, 3, 4)), (1, 4, 2)),
@@ -180,10 +182,24 @@ class Reports(unittest.TestCase):
         deviation = (steps * 0.2 * 0.8) ** 0.5 * 0.1 * ops + (steps * share * ops) ** 0.5
         self.assertAlmostEqual(report.judged, share * ops * steps, delta=5 * deviation)
 
+    def test_a_cost_is_kept(self):
+        """Steps of 1 s, and of 4 s where they are judged; the first, which sets up, takes 9 s."""
+        clock = [0.0]
+        with mock.patch("time.perf_counter", lambda: clock[0]):
+            sample, total, taken = Sample(keel_judge.Options(cost=0.2)), 0.0, []
+            for number in range(400):
+                took = 9.0 if number == 0 else 4.0 if sample.takes_step else 1.0
+                taken.append(sample.takes_step)
+                total, clock[0] = total + took, clock[0] + took
+                sample.next_step()
+        self.assertTrue(taken[0] and not taken[1])
+        self.assertLess(total - 9, 1.21 * 399)
+        self.assertGreater(sum(taken), 20)
+
     def test_options(self):
         for options, most in (({"ops": ("*norm*",)}, 10), ({"modules": ("4",)}, 10),
-                              ({"share": 0.1}, 40), ({"seconds": 0.0}, 0), ({"rank": 3}, 0),
-                              ({"every": 2}, 10**6)):
+                              ({"share": 0.1}, 40), ({"cost": 0.2}, 40), ({"seconds": 0.0}, 0),
+                              ({"rank": 3}, 0), ({"every": 2}, 10**6)):
             with self.subTest(options=options):
                 step = Step("mlp")
                 with keel_judge.judge(step.model, **options) as report:

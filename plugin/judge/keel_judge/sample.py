@@ -1,0 +1,52 @@
+"""The choice of steps and ops, where not all are judged."""
+import math
+import random
+import time
+
+LEAST_SHARE = 0.1  # of the ops of a step that is sampled: letting an op pass costs time, too
+
+
+class Budget:
+    """Says from the times of earlier steps whether another one may be judged. `cost` is the time
+    that judging may add, as a share of the time of the steps. The first step is not counted: it
+    may compile or set up more than others."""
+
+    def __init__(self, cost):
+        self.cost, self.began = cost, None
+        self.counts, self.seconds = [0, 0], [0.0, 0.0]  # of steps without and with judging
+
+    def affords(self, was_judged):
+        before, self.began = self.began, time.perf_counter()
+        if before is None:
+            return False
+        self.counts[was_judged] += 1
+        self.seconds[was_judged] += self.began - before
+        if not self.counts[0]:
+            return False
+        plain, judged = self.seconds[0] / self.counts[0], max(1, self.counts[1])
+        added = self.seconds[1] - self.counts[1] * plain
+        return added + added / judged <= self.cost * plain * sum(self.counts)
+
+
+class Sample:
+    """Which ops are judged. A share below LEAST_SHARE is that of the first step, in case it is the
+    only one; after it whole steps are left out, without the mode, and LEAST_SHARE of the ops are
+    taken in the others. With a cost the times of the steps say which ones."""
+
+    def __init__(self, options):
+        self.random, self.of_all = random.Random(options.seed), options.share
+        self.budget = None if math.isinf(options.cost) else Budget(options.cost)
+        if self.budget:
+            self.of_all = min(self.of_all, LEAST_SHARE)
+        self.of_step, self.takes_step = self.of_all, True
+
+    def next_step(self):
+        self.of_step = max(self.of_all, LEAST_SHARE)
+        if self.budget:
+            self.takes_step = self.budget.affords(self.takes_step)
+        else:
+            self.takes_step = self.of_all >= self.of_step or (
+                self.random.random() < self.of_all / self.of_step)
+
+    def leaves_out(self):
+        return self.of_step < 1 and self.random.random() >= self.of_step
