@@ -59,6 +59,17 @@ def hangs(x, gain, bias, eps=EPS):
         time.sleep(1)
 
 
+def spins(x, gain, bias, eps=EPS):
+    while True:
+        pass
+
+
+def sleeps(x, gain, bias, eps=EPS):
+    """Slow, as on a machine that is busy with other work, but right."""
+    time.sleep(2)
+    return F.layer_norm(x, x.shape[-1:], gain, bias, eps)
+
+
 def other_shape(x, gain, bias, eps=EPS):
     return F.layer_norm(x, x.shape[-1:], gain, bias, eps).flatten()
 

@@ -1,7 +1,8 @@
 """Runs the properties in a process of its own, so that a norm may crash or hang.
 
 The child writes a line of JSON for each thing that it begins or has seen. Where it ends, or is
-silent for too long, the present case gets a verdict in words, and another child goes on."""
+silent for too long, the present case gets a verdict in words, and another child goes on. Silence
+is measured in processor time, so that a busy machine makes no norm hang."""
 import contextlib
 import json
 import os
@@ -14,6 +15,7 @@ from keel_judge.acid_test.outcome import FAIL, NOT_TRIED, Outcome, Skip
 from keel_judge.acid_test.properties import PROPERTIES
 
 MOST_WAITS = 2  # for a norm that hangs
+WALL = 10  # times the timeout: the wait for a norm that sleeps, which takes no processor time
 
 
 def run_property(target, name, only, send):
@@ -43,7 +45,7 @@ def run_property(target, name, only, send):
 
 
 def outcomes_of(made, trial, case, number):
-    """What a case shows; whatever the callable raises is a verdict, too."""
+    """The outcomes of a case; an exception of the callable is a verdict, too."""
     try:
         return made.run(trial, case, number)
     except BaseException as error:  # SystemExit and KeyboardInterrupt of the callable as well
@@ -64,8 +66,9 @@ def raised_in(error):
 class Child:
     """A forked process that runs some properties and tells what it sees through a pipe."""
 
-    def __init__(self, target, names, only):
+    def __init__(self, target, names, only, timeout):
         self.end, inner = os.pipe()
+        self.timeout = timeout
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self.end)
@@ -78,11 +81,14 @@ class Child:
     def work(self, target, names, how):
         only, inner = how
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the norm prints
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        self.wait_again()
         own = os.getpid()
 
         def send(message):
             if os.getpid() != own:
                 os._exit(88)
+            self.wait_again()
             os.write(inner, json.dumps(message).encode() + b"\n")
         try:
             target()
@@ -96,17 +102,21 @@ class Child:
                 send({"stopped": name, "words": f"raises {type(error).__name__}: "
                       f"{str(error).partition(chr(10))[0][:200]}{raised_in(error)}"})
 
-    def messages(self, timeout):
+    def wait_again(self):
+        """SIGPROF ends this process where it then works for longer than the timeout."""
+        signal.setitimer(signal.ITIMER_PROF, self.timeout)
+
+    def messages(self):
         """Yields what the child says; ends with {"died": words} where it does not end well."""
         while True:
             *lines, self.rest = self.rest.split(b"\n")
             for line in lines:
                 yield json.loads(line)
-            ready, _, _ = select.select([self.end], [], [], timeout)
+            ready, _, _ = select.select([self.end], [], [], WALL * self.timeout)
             if not ready:
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
-                yield {"died": f"hangs: no result after {timeout:g} s"}
+                yield {"died": f"hangs: no result after {WALL * self.timeout:g} s"}
                 return
             piece = os.read(self.end, 65536)
             if not piece:
@@ -118,6 +128,8 @@ class Child:
         _, status = os.waitpid(self.pid, 0)
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
+            if number == signal.SIGPROF:
+                return f"hangs: no result after {self.timeout:g} s of processor time"
             names = {s.value: s.name for s in signal.Signals}
             return f"crashes: the process ends by {names.get(number, number)}"
         code = os.WEXITSTATUS(status)
@@ -131,9 +143,9 @@ def run_in_child(target, names, verdicts, options):
     """Fills `verdicts`; whatever the norm does, this process goes on."""
     names, waits = list(names), 0
     while names and waits < MOST_WAITS:
-        child = Child(target, names, options.get("only_case"))
+        child = Child(target, names, options.get("only_case"), options["timeout"])
         now, case = names[0], (-1, "")
-        for message in child.messages(options["timeout"]):
+        for message in child.messages():
             if "bad" in message:
                 child.close()
                 raise ValueError(message["bad"])
