@@ -2,6 +2,15 @@
 import torch
 
 
+def index_of(place, shape):
+    """The index of the element with this number."""
+    index = []
+    for size in reversed(shape):
+        index.append(place % size)
+        place //= size
+    return tuple(reversed(index))
+
+
 def pattern_of(wrong):
     """A few words for where the true elements of a mask lie."""
     count, total = int(wrong.sum()), wrong.numel()

@@ -91,6 +91,5 @@ NORMS = [
     (gemma_norm, RMS | {"offset": 1}), (batch_norm, {"as_": "batchnorm"}),
     (F.group_norm, {"as_": "groupnorm", "groups": 1}), (nn.LayerNorm, ROWS),
     (nn.BatchNorm2d, {"as_": "batchnorm"}), (nn.GroupNorm, {"as_": "groupnorm"}),
-    (nn.LayerNorm, ROWS | {"dtype": "bf16"}), (nn.RMSNorm, RMS | {"dtype": "f16"}),
-    (wide_layer_norm, ROWS | {"dtype": "f16"}),
+    (nn.RMSNorm, RMS | {"dtype": "f16"}), (wide_layer_norm, ROWS | {"dtype": "f16"}),
 ]

@@ -5,13 +5,17 @@ import re
 import signal
 import sys
 import unittest
+from unittest import mock
 
 import settings
 import torch
 import torch.nn.functional as F
 
 import keel_judge
-from acid_bugs import BUGS, LAYER, MANNERS
+import norm_bugs
+import state_bugs
+from acid_bugs import BUGS, LAYER, MANNERS, Bug
+from keel_judge.acid_test import runner
 
 
 def tried(bug, only, **options):
@@ -34,6 +38,20 @@ class Bugs(unittest.TestCase):
                 self.assertRegex(said, re.compile(bug.words, re.S), report.text())
 
 
+    def test_rows_of_equal_numbers_are_judged(self):
+        verdict = tried(Bug("", norm_bugs.equal_rows, LAYER, "", ""), ["special rows"]) \
+            .verdicts["special rows"]
+        self.assertEqual(verdict.level, "FAIL")
+        self.assertRegex(verdict.words, "^y.*at (constant rows|zeros)")
+
+    def test_statistics_saved_in_16_bits_are_named(self):
+        bug = Bug("", norm_bugs.narrow_statistics_saved, LAYER, "", "")
+        verdict = tried(bug, ["means"], dtype="bf16").verdicts["means"]
+        self.assertEqual(verdict.level, "FAIL")
+        self.assertIn("with mean and 1/s as 16 bits hold them",
+                      " ".join([verdict.words, *verdict.also]))
+
+
 class Manners(unittest.TestCase):
     """Whatever a callable does, the test goes on and says it in words."""
 
@@ -41,7 +59,7 @@ class Manners(unittest.TestCase):
         for bug in MANNERS:
             with self.subTest(bug.source):
                 report = tried(bug, ["contract"], isolate=True, eps=1e-5,
-                               timeout=5.0 if bug.source == "hangs" else 120.0)
+                               timeout=1.0 if bug.source == "hangs" else 120.0)
                 verdict = report.verdicts["contract"]
                 self.assertEqual(verdict.level, "FAIL")
                 self.assertRegex(verdict.words, bug.words)
@@ -50,9 +68,20 @@ class Manners(unittest.TestCase):
         """A norm that hangs costs two timeouts, not one a property."""
         hangs = next(bug for bug in MANNERS if bug.source == "hangs")
         names = ["contract", "forward", "dx", "dgain"]
-        report = tried(hangs, names, isolate=True, eps=1e-5, timeout=3.0)
+        report = tried(hangs, names, isolate=True, eps=1e-5, timeout=0.5)
         self.assertEqual([v.level for v in report.verdicts.values()],
                          ["FAIL", "FAIL", "not tried", "not tried"])
+
+    @mock.patch.object(runner, "WALL", 300)
+    def test_time_is_processor_time(self):
+        """One that works without end is stopped; one that waits for others is not."""
+        for kernel, level, words in ((state_bugs.spins, "FAIL", "after 1 s of processor time"),
+                                     (state_bugs.sleeps, "pass", "")):
+            report = keel_judge.acid(kernel, as_=LAYER, quick=True, only=["contract"], timeout=1.0,
+                                     only_case=0, backward="none")
+            verdict = report.verdicts["contract"]
+            self.assertEqual(verdict.level, level, report.text())
+            self.assertIn(words, verdict.words)
 
     def check_end(self, kernel, words):
         report = keel_judge.acid(kernel, as_=LAYER, quick=True, only=["contract", "forward"],

@@ -125,9 +125,26 @@ def of_dx(trial, reference, seen):
     yield "dx with sums in place of means", back(
         rstd * (g - x.shape[1] * (mean_g + xhat * product)))
     yield "dx with the other sign of a term", back(rstd * (g - mean_g + xhat * product))
+    if is_narrow(trial.dtype):
+        xhat, rstd = saved_narrow(reference, trial.dtype)
+        yield f"dx {SAVED}", back(rstd * (g - mean_g - xhat * (g * xhat).mean(1, keepdim=True)))
     if arrays.dy.dim() > 1 and reference.claim.of_rows:
         yield "dy is read as if its rows were one", back(rstd * (g[:1] - mean_g[:1]
                                                                  - xhat * product[:1]))
+
+
+SAVED = "with mean and 1/s as 16 bits hold them"
+
+
+def is_narrow(dtype):
+    return dtype.itemsize == 2
+
+
+def saved_narrow(reference, dtype):
+    """xhat and 1/s of a backward whose forward saved its statistics in 16 bits."""
+    stats = reference.stats
+    mean, rstd = (t.to(dtype).double() for t in (stats.mean, stats.rstd))
+    return (reference.groups.x - mean) * rstd, rstd
 
 
 def of_parameter(trial, reference, seen):
@@ -146,6 +163,9 @@ def of_parameter(trial, reference, seen):
         yield "dgain has x in place of x̂", collect(dy * reference.x)
         yield "dgain is multiplied by the gain", collect(terms * gain)
         yield "dgain is dbias", collect(dy)
+        if is_narrow(trial.dtype):
+            narrow = reference.grouping.back(saved_narrow(reference, trial.dtype)[0])
+            yield f"dgain {SAVED}", collect(dy * narrow)
     if not reference.claim.of_rows:
         return
     yield f"{name} has the last row only", terms[-1]

@@ -1,4 +1,4 @@
-"""What a norm says that it computes, and what follows: y, dx, dgain and dbias with their bounds.
+"""The formula that a norm claims, and its results with their bounds: y, dx, dgain and dbias.
 
 Formulas and bounds are those of `identify` (keel_judge.norms); this file only chooses among them.
 """
@@ -144,7 +144,8 @@ class Reference:
         error = self._of_state(value) if self.state is not None else gradient.bound(0.0)
         wider = {"steps in 16 bits": error + narrow * self._step_sizes()} if narrow else {}
         found = {"dx": Expected(self.back(value), self.back(error).nan_to_num(torch.inf),
-                                wider={k: self.back(v) for k, v in wider.items()})}
+                                wider={k: self.back(v).nan_to_num(torch.inf)
+                                       for k, v in wider.items()})}
         if self.own_gain is not None:
             terms = self.dy * self.grouping.back(gradient.xhat)
             found["dgain"] = self._parameter(*gain_gradient(self.candidate, self, self.collect),

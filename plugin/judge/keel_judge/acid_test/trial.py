@@ -9,7 +9,7 @@ from keel_judge.acid_test.claim import Reference
 from keel_judge.acid_test.outcome import FAIL, LIMIT, PASS, Outcome
 from keel_judge.acid_test.samples import arrays_of
 from keel_judge.measure import measure
-from keel_judge.pattern import pattern_of
+from keel_judge.pattern import index_of, pattern_of
 from keel_judge.rounding import EPS, FORMATS
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
@@ -27,7 +27,7 @@ CLASS_WORDS = {
 
 
 class Broken(Exception):
-    """What a callable does that no norm may do; the message says it."""
+    """The callable does what no norm may do; the message says it."""
 
 
 def same_bits(a, b):
@@ -35,10 +35,6 @@ def same_bits(a, b):
         return False
     bits = BITS[a.element_size()]
     return torch.equal(a.contiguous().view(bits), b.contiguous().view(bits))
-
-
-def is_narrow(dtype):
-    return dtype.itemsize == 2
 
 
 class Trial:
@@ -52,6 +48,7 @@ class Trial:
         self.most_rows = options.get("most_rows") or 2**62
         self.is_large = options.get("large", False)
         self.is_forked = options.get("forked", False)
+        self.record, self.against = options.get("record"), options.get("against")
         self.calls, self.changed, self.pid = 0, set(), os.getpid()
 
     @property
@@ -107,8 +104,11 @@ class Trial:
         return [self.judge(name, got[name], expected[name], (reference, arrays, got))
                 for name in got if name in expected]
 
+    def failures(self, got, arrays):
+        return [o for o in self.compare(got, arrays) if o.level == FAIL]
+
     def narrow_of(self, arrays):
-        narrow = [FORMATS[t.dtype].eps for _, t in arrays.items() if is_narrow(t.dtype)]
+        narrow = [FORMATS[t.dtype].eps for _, t in arrays.items() if causes.is_narrow(t.dtype)]
         return max(narrow, default=0.0)
 
     def judge(self, name, got, expected, seen):
@@ -165,12 +165,7 @@ def beyond_float32(reference, name, wrong):
 
 def worst(got, expected, measured):
     """The worst element in words."""
-    place = int(measured.share.argmax())
-    index = []
-    for size in reversed(got.shape):
-        index.append(place % size)
-        place //= size
-    index = tuple(reversed(index))
+    index = index_of(int(measured.share.argmax()), got.shape)
     value, wanted = float(got[index]), float(expected.value[index])
     bound = float(measured.bound[index])
     return f"{list(index)} = {value:.6g}, expected {wanted:.6g} ± {bound:.2g}"

@@ -56,11 +56,14 @@ class OptionStatistics:
 
     @property
     def of_variance(self):
-        """An eps inside of the root takes its share of the error away."""
+        """An eps inside of the root takes its share of the error away. In a group of equal numbers
+        each square is that of the mean's error; the roundings of their sum cannot double it."""
         of_variance = self.base.of_variance.nan_to_num(torch.inf)
         if self.place != "inside":
             return of_variance
-        return of_variance * (self.var * self.rstd.square()).nan_to_num(0.0).clamp(max=1)
+        of_equal = 2 * (self.of_mean * self.rstd).square().nan_to_num(torch.inf)
+        of_others = of_variance * (self.var * self.rstd.square()).nan_to_num(0.0).clamp(max=1)
+        return torch.where(self.base.var == 0, of_equal, of_others)
 
     @property
     def of_rstd(self):
@@ -101,7 +104,7 @@ def plain(problem, grouping):
 
 
 def shown(grouping, is_centred):
-    """What is said of a grouping besides the norm's name."""
+    """The options of a grouping that are shown beside the norm's name."""
     named = {"groups": grouping.parts} if grouping.parts > 1 else {}
     named |= {"groups": 1} if grouping.name == "one group" and is_centred else {}
     named |= {"per_pixel": True} if grouping.name == "place" and is_centred else {}
@@ -216,7 +219,7 @@ def without_statistics(problem, grouping):
 
 
 def bound_of(candidate, narrow):
-    """Of y, with the rounding to the type that it has."""
+    """The bound of y, with the rounding to its type."""
     if candidate.stats is None:
         error = candidate.own_error
     else:
