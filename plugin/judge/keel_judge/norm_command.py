@@ -45,7 +45,9 @@ def parser():
     what.add_argument("--skip", metavar="PROPERTIES", help="with commas")
     what.add_argument("--case", metavar="PROPERTY/NUMBER", help="one case again")
     what.add_argument("--timeout", type=float, default=TIMEOUT, metavar="SECONDS",
-                      help="for a case")
+                      help="of processor time for a case")
+    what.add_argument("--record", metavar="FILE", help="write results, for another machine")
+    what.add_argument("--against", metavar="FILE", help="compare with the record of another run")
     what.add_argument("--strict", action="store_true", help="a limit fails, too")
     for name in ("json", "junit", "html"):
         p.add_argument(f"--{name}", metavar="FILE", help=f"write the report as {name.upper()}")

@@ -31,9 +31,14 @@ def as_junit(report):
               + (f"<skipped message={quoteattr(norm.text())}/>" if norm.differs else "")
               + "</testcase>" for norm in report.norms]
     wrong = sum(row.wrong > 0 for row in report.rows.values())
+    return suite("keel_judge", cases, wrong, report.seconds)
+
+
+def suite(name, cases, failures, seconds):
+    """A file of JUnit with these cases."""
     return ('<?xml version="1.0" encoding="UTF-8"?>\n'
-            f'<testsuite name="keel_judge" tests="{len(cases)}" failures="{wrong}" '
-            f'time="{report.seconds:.3f}">\n' + "\n".join(cases) + "\n</testsuite>\n")
+            f'<testsuite name="{name}" tests="{len(cases)}" failures="{failures}" '
+            f'time="{seconds:.3f}">\n' + "\n".join(cases) + "\n</testsuite>\n")
 
 
 def case(row, report):

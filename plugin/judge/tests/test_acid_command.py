@@ -49,6 +49,36 @@ class Command(unittest.TestCase):
         self.assertEqual(again, 1)
         self.assertIn(forward["words"], text)
 
+    def verdict(self, norm, *words):
+        """The line of the property `recorded` with its words, and the exit code."""
+        report = self.folder / "report.json"
+        code, text = run(norm, "--as", "layernorm", "--only", "recorded", "--quick", "--json",
+                         str(report), *words)
+        verdict = json.loads(report.read_text())["verdicts"][0]
+        return code, verdict["level"], verdict["words"], verdict["command"]
+
+    def test_two_machines(self):
+        """One run records, the other is compared: the same bits, other bits, or which is wrong."""
+        right, wrong = str(self.folder / "right"), str(self.folder / "wrong")
+        self.assertEqual(self.verdict("correct_norms:layer_norm", "--record", right)[:2],
+                         (0, "pass"))
+        self.assertEqual(self.verdict("norm_bugs:zeros_count", "--record", wrong)[:2], (0, "pass"))
+        for norm, record, wanted in (
+                ("correct_norms:layer_norm", right, (0, "pass", "")),
+                ("correct_norms:layer_norm_by_var", right, (0, "limit", "other bits: y by up to")),
+                ("norm_bugs:zeros_count", right, (1, "FAIL", "here: ")),
+                ("correct_norms:layer_norm", wrong, (1, "FAIL", "in the record: "))):
+            with self.subTest(norm=norm, record=record):
+                code, level, words, command = self.verdict(norm, "--against", record)
+                self.assertEqual((code, level), wanted[:2], words)
+                self.assertIn(wanted[2], words)
+                if code:
+                    self.assertEqual(run(*shlex.split(command)[2:])[0], 1)
+        _, level, words, _ = self.verdict("correct_norms:layer_norm", "--against", right,
+                                          "--unbiased")
+        self.assertEqual(level, "FAIL")
+        self.assertIn("the record is of layernorm{eps=1e-05}", words)
+
     def test_exit_codes(self):
         self.assertEqual(run("torch.nn.functional.layer_norm", "--only", "forward", "--quick")[0],
                          0)
@@ -58,7 +88,10 @@ class Command(unittest.TestCase):
                                 (("norm_bugs:outside", "--as", "rmsnorm", "--only", "beauty"), 3),
                                 (("norm_bugs:outside", "--as", "rmsnorm", "--case", "forward"), 3),
                                 (("norm_bugs:outside", "--as", "rmsnorm", "--only", "contract",
-                                  "--json", str(self.folder / "no" / "file")), 4)):
+                                  "--json", str(self.folder / "no" / "file")), 4),
+                                (("norm_bugs:outside", "--timeout", "0"), 3),
+                                (("norm_bugs:outside", "--against", "settings.py"), 3),
+                                (("norm_bugs:outside", "--against", "no_such_file"), 4)):
             with self.subTest(words):
                 code, text = run(*words)
                 self.assertEqual(code, expected, text)

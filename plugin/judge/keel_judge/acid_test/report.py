@@ -1,12 +1,11 @@
 """The report of an acid test: as text, JSON, JUnit and HTML."""
 import html
-import json
 import math
 import shlex
 from xml.sax.saxutils import escape, quoteattr
 
+from keel_judge import writers
 from keel_judge.acid_test.outcome import FAIL, LIMIT, NOT_TRIED, PASS
-from keel_judge.writers import STYLE, finite
 
 # option of the command: name in Python, for the command that repeats a case.
 FLAGS = {"as_": "--as", "eps": "--eps", "eps_place": "--eps-place", "offset": "--offset",
@@ -32,6 +31,8 @@ def repeat_command(target, verdict):
     for role in ("gain", "bias"):
         if options.get(role) is not None:
             words.append(f"--{'' if options[role] else 'no-'}{role}")
+    if verdict.name == "recorded" and options.get("against"):
+        words += ["--against", options["against"]]
     return shlex.join([*words, "--seed", str(options.get("seed", 0)), "--case", case])
 
 
@@ -79,7 +80,7 @@ class AcidReport:
                 "verdicts": [v.as_dict() for v in self.verdicts.values()]}
 
     def as_json(self):
-        return json.dumps(finite(self.as_dict()), indent=1) + "\n"
+        return writers.as_json(self)
 
     def as_junit(self):
         """A test case a property: failed, or skipped if it has a limit or was not tried."""
@@ -93,17 +94,15 @@ class AcidReport:
                 inner = f"<skipped message={quoteattr(f'{v.level}: {v.words}')}/>"
             cases.append(f"<testcase classname={quoteattr(self.name)} name={quoteattr(v.name)} "
                          f'time="{v.seconds:.3f}">{inner}</testcase>')
-        return ('<?xml version="1.0" encoding="UTF-8"?>\n'
-                f'<testsuite name="keel_judge norm" tests="{len(cases)}" '
-                f'failures="{len(self.of(FAIL))}" time="{self.seconds:.3f}">\n'
-                + "\n".join(cases) + "\n</testsuite>\n")
+        return writers.suite("keel_judge norm", cases, len(self.of(FAIL)), self.seconds)
 
     def as_html(self):
         rows = "".join(html_row(v) for v in self.verdicts.values())
         heads = "".join(f"<th>{h}</th>" for h in ("verdict", "property", "of bound", "calls", ""))
         return (f"<!doctype html><meta charset=utf-8><title>{html.escape(self.name)}</title>"
-                f"<style>{STYLE}.FAIL{{color:#b00020;font-weight:bold}}.limit{{color:#8a6d00}}"
-                f"</style><h1>{html.escape(self.name)}</h1><p>{html.escape(self.summary())}</p>"
+                f"<style>{writers.STYLE}.FAIL{{color:#b00020;font-weight:bold}}"
+                f".limit{{color:#8a6d00}}</style><h1>{html.escape(self.name)}</h1>"
+                f"<p>{html.escape(self.summary())}</p>"
                 f"<table><tr>{heads}</tr>{rows}</table>\n")
 
 
