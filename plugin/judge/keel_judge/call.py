@@ -55,7 +55,7 @@ def before_writing(func, given):
 
 
 def memory_of(tensor):
-    """What tensors have in common that share memory."""
+    """A key that is equal for tensors that share memory."""
     if tensor.layout != torch.strided:
         return id(tensor)
     return tensor.untyped_storage().data_ptr() or id(tensor)
@@ -146,7 +146,7 @@ def keywords(func, values):
 
 
 def results_of(func, given, returned):
-    """What a call returned, then what it wrote and did not return."""
+    """The tensors that a call returned, then those that it wrote and did not return."""
     returns = func._schema.returns
     values = returned if isinstance(returned, (tuple, list)) and len(returns) > 1 else [returned]
     results = []

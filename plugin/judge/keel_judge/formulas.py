@@ -16,7 +16,7 @@ from keel_judge.norms import identify
 MOST, LARGEST = 8_000, 100_000  # elements of the numbers that a norm is tried on
 GAINS, BIASES = ("weight", "gain", "gamma", "scale", "g", "w"), ("bias", "beta", "shift", "b")
 STATES = ("running_mean", "running_var", "running_std", "psi2", "nu")
-# What a name claims, the longer names first, and the norms that are the same or a case of it.
+# The norm that a name claims, longer names first, and norms that are the same or a case of it.
 CLAIMS = (("layer_?norm", "layernorm"), ("rms_?norm", "rmsnorm"), ("batch_?norm", "batchnorm"),
           ("group_?norm", "groupnorm"), ("instance_?norm", "instancenorm"),
           ("scale_?norm", "scalenorm"), ("ada_?norm", "adanorm"), ("detach_?norm", "detachnorm"),
@@ -68,13 +68,14 @@ def words_of(options):
     return f" with {', '.join(parts)}" if parts else ""
 
 
+def norm_named(text):
+    """The norm that a name says, or ""."""
+    return next((norm for pattern, norm in CLAIMS if re.search(pattern, text, re.I)), "")
+
+
 def claim_of(module, name):
-    """What the name of the class, or else that of the module, says."""
-    for text in (type(module).__name__, name.rpartition(".")[2]):
-        for pattern, norm in CLAIMS:
-            if re.search(pattern, text, re.I):
-                return norm
-    return ""
+    """The norm that the name of the class says, or else that of the module."""
+    return norm_named(type(module).__name__) or norm_named(name.rpartition(".")[2])
 
 
 def looks_like(module, name):
@@ -84,7 +85,7 @@ def looks_like(module, name):
 
 
 def key_of(module, x):
-    """What decides which formula a module computes: its class and settings, not its values."""
+    """A key that decides which formula a module computes: class and settings, not values."""
     settings = tuple(sorted((k, v) for k, v in vars(module).items()
                             if isinstance(v, (bool, int, float, str, tuple))))
     sizes = tuple((n, tuple(p.shape)) for n, p in module.named_parameters())
@@ -186,8 +187,8 @@ def difference(norm, answer, eps):
 
 
 def answer_of(seen):
-    """What `identify` says of a copy of the module on numbers made for it; None for shapes that it
-    does not take."""
+    """The answer of `identify` for a copy of the module on numbers made for it; None for shapes
+    that it does not take."""
     own = copy.deepcopy(seen.module)
     own._forward_hooks.clear()  # the program's, which may count or print
     gain, bias = parameter(own, GAINS, 0), parameter(own, BIASES, 1)

@@ -97,7 +97,7 @@ class Places:
             self.stack.optimizing.pop()
 
     def now(self, arguments):
-        """Of an op that is about to run with these arguments."""
+        """The place of an op that is about to run with these arguments."""
         node = torch._C._current_autograd_node()
         if self.stack.optimizing:
             return self._in_optimizer(tensors_in(arguments))
@@ -108,7 +108,7 @@ class Places:
         return place
 
     def pass_by(self, with_line):
-        """Of an op that is not judged, for the sake of its backward; short, if without its line."""
+        """Notes an op that is not judged, for the sake of its backward; quick without its line."""
         if self.stack.optimizing or torch._C._current_autograd_node() is not None:
             return
         number = torch._C._autograd._get_sequence_nr() - 1

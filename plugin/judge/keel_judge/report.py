@@ -1,4 +1,4 @@
-"""What a judge found: counts, findings, and a table of ops."""
+"""The findings of a judge: counts, findings, and a table of ops."""
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 
@@ -117,7 +117,7 @@ class Report:
         return text + (f"; not what the name says: {others}" if others else "")
 
     def formulas(self):
-        """What the norms of the program are, because right ops may make a wrong formula."""
+        """Names the norms of the program, because right ops may make a wrong formula."""
         lines = ["formulas are not checked, but what modules that look like norms compute:"
                  if self.norms else "formulas are not checked: right ops may make a wrong one"]
         lines += ["  " + norm.text() for norm in self.norms]

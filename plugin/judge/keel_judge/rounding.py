@@ -1,4 +1,4 @@
-"""What rounding may add: formats, sums, and numbers that carry their errors.
+"""Errors of rounding: formats, sums, and numbers that carry their errors.
 
 The formulas are those of docs/numerics.md (Results of any program) on float64 tensors."""
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ FORMATS = {
 
 
 class SumError(NamedTuple):
-    """Of a sum: the error beyond which no order of additions explains it, the usual one, and the
+    """Errors of a sum: the largest that an order of additions explains, the usual one, and the
     deviation of a single result."""
 
     largest: torch.Tensor
@@ -35,7 +35,7 @@ class SumError(NamedTuple):
 
 
 def sum_error(count, sizes, squares, total, eps=EPS):
-    """Of sums of `count` terms with these sums of sizes and of squares: T and W of the page.
+    """The errors of sums of `count` terms with these sums of sizes and of squares: T and W there.
 
     Terms of random signs keep their sum within 4 of its deviations; what is beyond that is a
     trend, along which running sums and their roundings grow."""

@@ -16,7 +16,7 @@ INDEX = "ops.jsonl"
 
 
 def key_of(name, place, counts):
-    """What an op is called in both runs: its name, its place, and its number there."""
+    """The key of an op in both runs: its name, its place, and its number there."""
     plain = name.removesuffix("_")
     key = f"{place.module}/{place.phase}/{plain}"
     counts[key] = counts.get(key, 0) + 1
@@ -137,7 +137,7 @@ class Comparer:
 
 
 def sum_of(error, mine, here):
-    """What both runs may be off by; nothing where values are whole numbers."""
+    """The error that both runs may have together; 0 where values are whole numbers."""
     if error is None or mine is None:
         return None if error is not mine else torch.zeros_like(here)
     return error.double() + mine.double()

@@ -70,7 +70,7 @@ class Planted:
 
 
 def outcome_of(report, at, op):
-    """What the judge said of the op where the fault was planted."""
+    """The judge's word on the op where the fault was planted."""
     for found, outcome in ((report.findings, "named"), (report.suspect, "suspect")):
         if any(f.call == at and f.op == op for f in found):
             return outcome

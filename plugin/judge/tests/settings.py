@@ -1,4 +1,4 @@
-"""What all tests share: paths, one thread, and whether this is the long version."""
+"""Settings of all tests: paths, one thread, and whether this is the long version."""
 import os
 import pathlib
 import sys

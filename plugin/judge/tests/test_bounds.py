@@ -37,7 +37,7 @@ def bounds(func, *args, returned=None, **options):
 # Deviation 1 and mean 0: s(x) and s(x^2) are (4 + 2) eps of 4, so that the mean is off by 6 eps and
 # the variance by 6 (2 + 1) + 3 = 21; half of that and 3 more, 13.5, for 1 / s.
 X, ONES, ZEROS = torch.tensor([[1.0, -1.0, 1.0, -1.0]]), torch.ones(4), torch.zeros(4)
-# Of y: gain (mean 6 + rstd 13.5 + 2) + 4 |y| with a gain of 2; without a mean, 6 less.
+# The bound of y: gain (mean 6 + rstd 13.5 + 2) + 4 |y| with a gain of 2; without a mean, 6 less.
 Y, Y_RMS = 2 * (6 + 13.5 + 2) + 4 * 2, 2 * (13.5 + 2) + 4 * 2
 # dy = (1, 0, 0, 0): sums of one term among four, 6 eps of it; a quarter of it is a mean.
 MEAN_G, SLOPE, SPREAD = (6 + 6) / 4, (6 + 6) / 4, (6 + 4) / 4
@@ -117,7 +117,7 @@ class ByHand(unittest.TestCase):
         self.check(bounds(aten.mm.default, x, X.t()), [[(4 + 2) * 10]])
 
     def test_softmax(self):
-        """Of four equal logits: exponentials are off by 4, tiles by 8 sqrt(1 + 4 / 16), the sum by
+        """Four equal logits: exponentials are off by 4, tiles by 8 sqrt(1 + 4 / 16), the sum by
         (4 + 2)."""
         of_sum, log = 4 + 8 * 1.25**0.5 + 6, 1.3862944
         x, y = torch.zeros(1, 4), torch.full((1, 4), 0.25)

@@ -53,7 +53,7 @@ class Formulas(unittest.TestCase):
                          ("rmsnorm", ["ln1", "pre_norm"], "its name says layernorm"))
 
     def test_networks(self):
-        """What PyTorch's own norms compute is what their names say."""
+        """PyTorch's own norms compute what their names say."""
         for name in MODELS:
             with self.subTest(model=name):
                 step = Step(name)

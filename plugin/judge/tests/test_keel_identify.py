@@ -32,7 +32,7 @@ def table():
 
 
 def computed(norm, shape, given, sizes):
-    """What keel computes of a norm, as arrays for `identify`."""
+    """The arrays that keel computes for a norm, as `identify` takes them."""
     draw = np.random.default_rng(0)
     arrays = {name: draw.normal(1, 1, shape).astype("f4") for name in ("x", "dy")}
     for name, size in sizes.items():
@@ -54,7 +54,7 @@ def computed(norm, shape, given, sizes):
 
 
 def asked(arrays):
-    """What the program says of the arrays, and its exit code."""
+    """The program's answer for the arrays, and its exit code."""
     before = arrays.get("before") or {}
     flat = {name: value for name, value in arrays.items() if name != "before"}
     flat |= {f"before.{name}": value for name, value in before.items()}

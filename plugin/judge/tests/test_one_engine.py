@@ -232,7 +232,7 @@ class OneEngine(unittest.TestCase):
                 self.compare(["norm", norm], case, NORM)
 
     def test_logarithms_of_sums(self):
-        """Those of cross entropy, which is one op of keel and several of ATen."""
+        """Cross entropy is one op of keel and several of ATen."""
         subject = Subject(["op", "cross_entropy"], "small")
         subject.fill({})
         x, _ = tensors(subject.inputs("cross_entropy"))

@@ -46,7 +46,7 @@ class Threads(unittest.TestCase):
                 self.assertIn(f"{2 * count} not judged", report.summary())
 
     def test_options(self):
-        """What nobody wanted judged is not missed."""
+        """Ops that nobody wanted judged are not missed."""
         x = torch.randn(2, 4)
         for options in ({"ops": ("*norm*",)}, {"rank": 3}):
             with keel_judge.judge(**options) as report:

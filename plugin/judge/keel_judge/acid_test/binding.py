@@ -3,11 +3,12 @@ import inspect
 
 import torch
 
+from keel_judge.formulas import BIASES, GAINS
+
 # role: names that programs give to such a parameter.
 NAMES = {
     "x": ("x", "input", "inputs", "hidden_states", "xs", "a", "tensor", "data", "hidden", "arr"),
-    "gain": ("weight", "gain", "gamma", "scale", "g", "w", "weights"),
-    "bias": ("bias", "beta", "shift", "b"),
+    "gain": (*GAINS, "weights"), "bias": BIASES,
     "eps": ("eps", "epsilon", "variance_epsilon"),
     "shape": ("normalized_shape",),
     "width": ("hidden_size", "dim", "d", "n", "width", "size", "num_features", "num_channels",

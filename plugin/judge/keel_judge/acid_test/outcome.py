@@ -1,4 +1,4 @@
-"""What a case showed, and what a property comes to."""
+"""The outcome of a case, and the verdict of a property."""
 from dataclasses import asdict, dataclass, field
 
 PASS, LIMIT, FAIL, NOT_TRIED = "pass", "limit", "FAIL", "not tried"

@@ -28,7 +28,7 @@ class Case:
 
 @dataclass
 class Arrays:
-    """What goes in; parameters that a norm does not have are None."""
+    """The inputs of a call; parameters that a norm does not have are None."""
 
     x: torch.Tensor
     gain: torch.Tensor | None = None

@@ -2,13 +2,12 @@
 import importlib
 import math
 import os
-import re
 import sys
 
 from keel_judge.acid_test.adapters import adapter_named, library_of
 from keel_judge.acid_test.binding import binding_of, name_of
 from keel_judge.acid_test.claim import KINDS, Claim, claim_with
-from keel_judge.formulas import CLAIMS
+from keel_judge.formulas import norm_named
 
 CLAIM_OPTIONS = ("eps", "eps_place", "unbiased", "offset", "groups", "cast", "momentum")
 
@@ -48,9 +47,9 @@ def claimed_norm(function, name=""):
     """The norm that a name says, or ValueError."""
     words = name or (type(function).__name__ if not hasattr(function, "__name__")
                      else function.__name__)
-    for pattern, norm in CLAIMS:
-        if norm in KINDS and re.search(pattern, words, re.I):
-            return norm
+    norm = norm_named(words)
+    if norm in KINDS:
+        return norm
     raise ValueError(f"{words}: its name says no norm: give --as, one of {', '.join(KINDS)}")
 
 

@@ -36,7 +36,7 @@ class Problem:
 
     @property
     def sizes(self):
-        """Of the parameters that there are."""
+        """The sizes of the parameters that there are."""
         return [p.numel() for p in (self.own_gain, self.own_bias) if p is not None]
 
     @property
@@ -125,7 +125,7 @@ def add_gradients(candidate, problem):
 
 
 def preferred(matches):
-    """Of candidates that fit, the plainest first: usual eps, inside of the root, biased."""
+    """The candidates that fit, the plainest first: usual eps, inside of the root, biased."""
     def oddness(c):
         return (len(c.options), c.options.get("eps") not in (1e-5, 1e-6), c.distance)
     return sorted(matches, key=oddness)

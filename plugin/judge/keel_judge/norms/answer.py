@@ -1,4 +1,4 @@
-"""What `identify` answers."""
+"""The answer of `identify`."""
 from dataclasses import dataclass, field
 
 # Norms that are the same function where the data have nothing that tells them apart.
@@ -89,7 +89,7 @@ def describe(candidate):
 
 
 def apart(matches):
-    """What cannot be told, and what data would tell."""
+    """Names the options that cannot be told apart, and the data that would tell them."""
     lines = []
     norms = list(dict.fromkeys(c.norm for c in matches))
     if len(norms) > 1:

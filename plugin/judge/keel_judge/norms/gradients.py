@@ -84,7 +84,7 @@ class Gradient:
         return torch.ones_like(stats.rstd)
 
     def bound(self, narrow):
-        """Of the exact form, with statistics that the other program computed for itself."""
+        """The bound of the exact form, with statistics that the other program found for itself."""
         stats = self.stats
         backward = Backward((self.x, self.dy, self.gain), stats.mean, stats.rstd)
         backward.is_centred = self.is_centred

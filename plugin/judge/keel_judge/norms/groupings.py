@@ -50,8 +50,8 @@ def groupings(shape, parameters=()):
 
 
 def channel_groupings(shape, has_parameters):
-    """Those of (samples, channels, steps). Without parameters an instance norm of these is a norm
-    of rows."""
+    """Groupings of (samples, channels, steps). Without parameters an instance norm of these is a
+    norm of rows."""
     result = [Grouping("one group", shape, [1, 2]), Grouping("batch", shape, [0, 2])]
     result += [Grouping("group", shape, [2, 3], (1, k)) for k in divisors(shape[1])]
     result += [Grouping("sequence", shape, [2])] if has_parameters else []

@@ -1,4 +1,4 @@
-"""What became of running statistics: which share of the batch they took, and over how many."""
+"""Running statistics after a step: their share of the batch, and the divisor of the variance."""
 from keel_judge.norms.gradients import largest
 from keel_judge.rounding import EPS
 

@@ -97,7 +97,7 @@ def bag_backward(call):
 
 
 def any_bag_backward(call):
-    """Of a table whose gradient is dense."""
+    """The backward of a table whose gradient is dense."""
     if call["sparse"]:
         raise Refused("a sparse gradient")
     return bag_backward(call)

@@ -5,7 +5,7 @@ from keel_judge.call import Call, Refused
 
 NAMES = {"scalar": "other", "scalars": "other", "tensors1": "self", "tensors2": "other",
          "weights": "weight"}
-# What a scalar is called by the op on one tensor.
+# The name of a scalar in the op on one tensor.
 SCALARS = {"addcmul": "value", "addcdiv": "value", "lerp": "weight", "pow": "exponent"}
 SINGLE = {"norm": "linalg_vector_norm", "maximum": "maximum", "minimum": "minimum"}
 OPS = """

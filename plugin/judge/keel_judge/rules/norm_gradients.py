@@ -97,7 +97,7 @@ def group_norm(call):
 
 
 def batch_norm(call):
-    """Of a step of training by the saved statistics; else the state is a constant."""
+    """Training uses the saved statistics; otherwise the state is a constant."""
     x = call["input"]
     view = Channels(x.shape)
     dy = call["grad_out"] if call.has("grad_out") else call["grad_output"]

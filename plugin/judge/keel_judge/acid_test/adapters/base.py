@@ -1,4 +1,4 @@
-"""What an adapter does. One for a further library defines `to_own` and `from_own`, and
+"""The base class of adapters. One for a further library defines `to_own` and `from_own`, and
 `gradients` where the library has them:
 
     class MyAdapter(keel_judge.Adapter):

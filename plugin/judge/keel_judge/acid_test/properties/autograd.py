@@ -1,4 +1,4 @@
-"""What only programs with recorded gradients can get wrong: subsets, writes, uses, second order."""
+"""Faults of recorded gradients: subsets, writes, several uses, second order."""
 import itertools
 
 import torch
@@ -105,7 +105,7 @@ class Uses(OfAutograd):
         got = [{"dx": leaves["x"].grad}, {"dx": other.grad}]
         found = [failed(f"of two calls before one backward, {w} one: {o.words}", o.share)
                  for g, a, w in zip(got, (first, second), ("the first", "the second"))
-                 for o in trial.compare(g, a) if o.level == FAIL]
+                 for o in trial.failures(g, a)]
         if not found:
             found = self.sums(trial, (first, second), leaves)
         return found or [Outcome(PASS)]

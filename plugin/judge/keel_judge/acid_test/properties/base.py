@@ -1,4 +1,4 @@
-"""What properties share."""
+"""Base class and helpers of the properties."""
 from keel_judge.acid_test.outcome import FAIL, LIMIT, Outcome, Skip
 from keel_judge.acid_test.samples import shapes_of
 

@@ -1,4 +1,4 @@
-"""What every callable owes: shape, type, inputs left alone, and results that stay."""
+"""The duties of every callable: shape, type, inputs left alone, and results that stay."""
 import os
 import threading
 
@@ -50,9 +50,8 @@ class Stays(Property):
         if changed:
             return [Outcome(FAIL, f"a second call changes {', '.join(changed)} of the first")]
         again = trial.call(first)
-        far = [o for o in trial.compare(again, first) if o.level == FAIL]
-        early = [o for o in trial.compare(kept, first) if o.level == FAIL]
-        if far and not early:
+        far = trial.failures(again, first)
+        if far and not trial.failures(kept, first):
             return [Outcome(FAIL, "a call after others gives other results: " + far[0].words)]
         return [Outcome(PASS)]
 

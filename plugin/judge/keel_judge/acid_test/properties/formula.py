@@ -1,4 +1,4 @@
-"""What a norm computes, by `identify`, against what it claims."""
+"""Compares the formula that `identify` finds with the claim."""
 import math
 
 import torch

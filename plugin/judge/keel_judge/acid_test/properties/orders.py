@@ -1,7 +1,7 @@
 """Whether bits depend on the batch, on the order of rows, on threads, or on the run."""
 import torch
 
-from keel_judge.acid_test.outcome import FAIL, LIMIT, PASS, Outcome, Skip
+from keel_judge.acid_test.outcome import LIMIT, PASS, Outcome, Skip
 from keel_judge.acid_test.properties.base import Property, failed, thinned
 from keel_judge.acid_test.samples import Arrays, Case, shapes_of
 from keel_judge.acid_test.trial import same_bits
@@ -88,8 +88,7 @@ class Threads(Property):
         for name, value in results[1].items():
             differ = [c for c in (2, 3) if not same_bits(value, results[c][name])]
             if differ:
-                far = [o for c in differ for o in trial.compare({name: results[c][name]}, arrays)
-                       if o.level == FAIL]
+                far = [o for c in differ for o in trial.failures({name: results[c][name]}, arrays)]
                 found += [failed(f"with {differ[0]} threads: {o.words}") for o in far[:1]] or [
                     Outcome(LIMIT, f"{name} has other bits with "
                             f"{' and '.join(map(str, differ))} threads")]
@@ -109,7 +108,7 @@ class Twice(Property):
             again = trial.call(arrays)
             differ = [n for n in first if not same_bits(first[n], again[n])]
             if differ:
-                far = [o for o in trial.compare(again, arrays) if o.level == FAIL]
+                far = trial.failures(again, arrays)
                 if far:
                     return [failed(f"another result when it is run again: {far[0].words}")]
                 return [Outcome(LIMIT, f"{', '.join(differ)}: other bits when it is run again")]

@@ -17,7 +17,7 @@ FACTORS = 16
 
 
 class Terms:
-    """What both formulas share, of groups: values, and their sizes."""
+    """Terms of groups that both formulas share: values, and their sizes."""
 
     def __init__(self, reference, dy, v):
         stats, x, n = reference.stats, reference.groups.x, reference.groups.x.shape[1]
