@@ -67,31 +67,6 @@ def layer_kernel(backward):
     return norm
 
 
-def equal_rows(x, gain, bias, eps=EPS):
-    """Adds a half to rows of equal numbers, which have no variance."""
-    y = F.layer_norm(x, x.shape[-1:], gain, bias, eps)
-    return torch.where(x.amax(-1, keepdim=True) == x.amin(-1, keepdim=True), y + 0.5, y)
-
-
-def narrow_forward(x, gain, bias):
-    """Computes in float32 and saves mean and 1/s in the type of x."""
-    mean, rstd = moments(x.float())
-    y = (x.float() - mean) * rstd * gain.float() + bias.float()
-    return y.to(x.dtype), (x, gain, mean.to(x.dtype), rstd.to(x.dtype))
-
-
-def of_narrow_statistics(ctx, dy, x, gain, mean, rstd):
-    wide, rstd = dy.float(), rstd.float()
-    xhat = (x.float() - mean.float()) * rstd
-    dx = right_dx(xhat, rstd, wide * gain.float())
-    return tuple(t.to(x.dtype) for t in (dx, over_rows(wide * xhat), over_rows(wide)))
-
-
-def narrow_statistics_saved(x, gain, bias, eps=EPS):
-    """As PyTorch 2.15 has it on a CPU, for bf16."""
-    return own_function(narrow_forward, of_narrow_statistics).apply(x, gain, bias)
-
-
 def over_rows(t):
     return t.reshape(-1, t.shape[-1]).sum(0)
 

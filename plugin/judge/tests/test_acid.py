@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 
 import keel_judge
-import norm_bugs
 import state_bugs
 from acid_bugs import BUGS, LAYER, MANNERS, Bug
 from keel_judge.acid_test import runner
@@ -39,13 +38,13 @@ class Bugs(unittest.TestCase):
 
 
     def test_rows_of_equal_numbers_are_judged(self):
-        verdict = tried(Bug("", norm_bugs.equal_rows, LAYER, "", ""), ["special rows"]) \
+        verdict = tried(Bug("", state_bugs.equal_rows, LAYER, "", ""), ["special rows"]) \
             .verdicts["special rows"]
         self.assertEqual(verdict.level, "FAIL")
         self.assertRegex(verdict.words, "^y.*at (constant rows|zeros)")
 
     def test_statistics_saved_in_16_bits_are_named(self):
-        bug = Bug("", norm_bugs.narrow_statistics_saved, LAYER, "", "")
+        bug = Bug("", state_bugs.narrow_statistics_saved, LAYER, "", "")
         verdict = tried(bug, ["means"], dtype="bf16").verdicts["means"]
         self.assertEqual(verdict.level, "FAIL")
         self.assertIn("with mean and 1/s as 16 bits hold them",
