@@ -4,7 +4,7 @@
 #include <set>
 
 #include "backends/reference/backend.h"
-#include "frontend/compare/norm_errors.h"
+#include "frontend/compare/cases/norm_errors.h"
 #include "frontend/nn/norm.h"
 
 namespace keel::bench {

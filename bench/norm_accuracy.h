@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/compare/norm_cases.h"
+#include "frontend/compare/cases/norm_cases.h"
 #include "src/runtime/backend.h"
 
 namespace keel::bench {
 
-// The largest error of one kind over all cases, on the scale of frontend/compare/norm_errors.h in
-// units of the float eps 2^-23, and the case (compare::NormCase) where it was met.
+// The largest error of one kind over all cases, in units of the float eps 2^-23 on the scale of
+// frontend/compare/cases/norm_errors.h, and the case (compare::NormCase) where it was met.
 struct WorstError {
   std::string of;  // "forward", "dx" or "parameters"
   double bound = 0;

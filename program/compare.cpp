@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "frontend/compare/comparison_page.h"
-#include "frontend/compare/tensor_dump.h"
+#include "frontend/compare/verdicts/comparison_page.h"
+#include "frontend/compare/walk/tensor_dump.h"
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/npz.h"
 #include "program/common.h"

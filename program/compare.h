@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/compare/comparison.h"
+#include "frontend/compare/verdicts/comparison.h"
 #include "frontend/train/job.h"
 #include "program/commands.h"
 

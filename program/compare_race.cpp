@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "frontend/compare/training_race.h"
+#include "frontend/compare/verdicts/training_race.h"
 #include "frontend/io/atomic_file.h"
 #include "program/common.h"
 #include "program/compare.h"

@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "backends/backends.h"
-#include "frontend/compare/layer_subjects.h"
-#include "frontend/compare/model_subject.h"
-#include "frontend/compare/walk_plan.h"
+#include "frontend/compare/cases/layer_subjects.h"
+#include "frontend/compare/walk/model_subject.h"
+#include "frontend/compare/walk/walk_plan.h"
 #include "program/common.h"
 #include "program/compare.h"
 #include "src/core/nearest.h"

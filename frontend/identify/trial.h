@@ -2,7 +2,7 @@
 // rounding may take any program.
 #pragma once
 
-#include "frontend/compare/node_reference.h"
+#include "frontend/compare/walk/node_reference.h"
 #include "frontend/identify/form.h"
 
 namespace keel::identify {

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "frontend/compare/gradient_check.h"
-#include "frontend/compare/own_op.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/running_error.h"
+#include "frontend/compare/cases/gradient_check.h"
+#include "frontend/compare/cases/own_op.h"
 #include "frontend/nn/norm_table.h"
 #include "include/keel/addition.h"
 #include "include/keel/run.h"

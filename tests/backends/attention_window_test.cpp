@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "frontend/compare/case_builder.h"
-#include "frontend/compare/comparison.h"
+#include "frontend/compare/cases/case_builder.h"
+#include "frontend/compare/verdicts/comparison.h"
 #include "tests/backends/kernel_checks.h"
 
 namespace keel::test {

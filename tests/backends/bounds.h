@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "backends/backends.h"
-#include "frontend/compare/bounds.h"
+#include "frontend/compare/bounds/bounds.h"
 #include "tests/support/graph_runner.h"
 
 namespace keel::test {

@@ -1,8 +1,8 @@
 // The filters of DRAW's attention against the judge, within what rounding may add.
 #include "src/ops/filter_bank.h"
 
-#include "frontend/compare/case_builder.h"
-#include "frontend/compare/comparison.h"
+#include "frontend/compare/cases/case_builder.h"
+#include "frontend/compare/verdicts/comparison.h"
 #include "src/ops/elementwise.h"
 #include "tests/backends/kernel_checks.h"
 

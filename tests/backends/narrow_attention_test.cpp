@@ -1,7 +1,7 @@
 // Attention and relative attention of bf16 factors against the judge, which rounds as kernels do.
-#include "frontend/compare/case_builder.h"
-#include "frontend/compare/comparison.h"
-#include "frontend/compare/op_cases.h"
+#include "frontend/compare/cases/case_builder.h"
+#include "frontend/compare/cases/op_cases.h"
+#include "frontend/compare/verdicts/comparison.h"
 #include "src/ops/attention.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/relative_attention.h"

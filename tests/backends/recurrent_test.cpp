@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/compare/case_builder.h"
-#include "frontend/compare/comparison.h"
+#include "frontend/compare/cases/case_builder.h"
+#include "frontend/compare/verdicts/comparison.h"
 #include "tests/backends/kernel_checks.h"
 
 namespace keel::test {

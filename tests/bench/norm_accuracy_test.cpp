@@ -7,7 +7,7 @@
 
 #include "backends/backends.h"
 #include "backends/reference/backend.h"
-#include "frontend/compare/norm_errors.h"
+#include "frontend/compare/cases/norm_errors.h"
 #include "src/ops/norm/layer_norm.h"
 #include "tests/support/graph_runner.h"
 #include "tests/support/thoroughness.h"

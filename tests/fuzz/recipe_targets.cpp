@@ -1,6 +1,6 @@
 // Readers of what is written on command lines, and of tables.
-#include "frontend/compare/fault.h"
-#include "frontend/compare/trace.h"
+#include "frontend/compare/walk/fault.h"
+#include "frontend/compare/walk/trace.h"
 #include "frontend/nn/norm.h"
 #include "frontend/train/period.h"
 #include "studies/paper_table.h"

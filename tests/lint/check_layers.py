@@ -9,6 +9,7 @@ BACKEND = [*OPS, "src/runtime", "src/pch"]
 TASK = ["frontend/io", "frontend/text", "frontend/data", "frontend/nn", "frontend/task",
         "frontend/decode"]
 TRAIN = ["src", *TASK, "frontend/optim"]
+COMPARE = [*TRAIN, "backends", "frontend/train"]
 
 # Top-level folders, each of which may use those before it and none after it. Whatever a row below
 # allows, includes that run against this order are complained of, and so are cycles.
@@ -39,8 +40,11 @@ MAY_INCLUDE = {
     "frontend/decode": ["src/core", "frontend/task"],
     "frontend/train": TRAIN,
     "frontend/report": ["src/core", "frontend/io", "frontend/nn", "frontend/train"],
-    "frontend/compare": ["src", "backends", *TASK, "frontend/optim", "frontend/train",
-                         "frontend/report"],
+    "frontend/compare/bounds": ["src"],
+    "frontend/compare/walk": [*COMPARE, "frontend/compare/bounds"],
+    "frontend/compare/cases": [*COMPARE, "frontend/compare/bounds", "frontend/compare/walk"],
+    "frontend/compare/verdicts": [*COMPARE, "frontend/report", "frontend/compare/bounds",
+                                  "frontend/compare/walk"],
     "frontend/identify": [*OPS, "src/runtime", "frontend/io", "frontend/nn", "frontend/compare"],
     "models": [*OPS, *TASK],
     "studies": [*TRAIN, "frontend/train", "frontend/report", "models"],
@@ -99,8 +103,8 @@ LIBRARIES = [
 # studies it. All others ask NormTraits (src/graph/op_info.h).
 OF_ALL_NORMS = {"norm", "norm_ops", "columns", "row_norm", "sizes"}
 NORM_USERS = ["src/ops/norm/*", "backends/*/kernels/norm/*", "frontend/nn/*", "studies/*",
-              "tests/*", "frontend/compare/column_cases.cpp",
-              "frontend/compare/norm_gradient_bounds.cpp",  # weights are no norm of x
+              "tests/*", "frontend/compare/cases/column_cases.cpp",
+              "frontend/compare/bounds/norm_gradient_bounds.cpp",  # weights are no norm of x
               "src/passes/image_norms.cpp"]  # a layer norm over all of an image
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -141,7 +141,7 @@ PLANTED = [
     *(("check_text", "program/x.cpp", f"// A file.\n  {code}\n", ":2: a message past")
       for code in ('fmt::print(stderr, "a");', "std::cerr << 1;", "std::clog << 1;", 'perror("a");',
                    'printf("a");', "if (a) write(STDERR_FILENO, b, 1);", "write(2, b, 1);")),
-    ("check_text", "frontend/compare/x.cpp", '// A file.\nstd::getenv("KEEL_THOROUGH");\n',
+    ("check_text", "frontend/compare/walk/x.cpp", '// A file.\nstd::getenv("KEEL_THOROUGH");\n',
      ":2: a switch of the tests in the program"),
     *(("check_text", "src/core/x.cpp", f"// A file.\n// {mark}: more\n", f":2: {mark} left")
       for mark in ("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK")),

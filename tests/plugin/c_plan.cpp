@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "frontend/compare/op_case.h"
+#include "frontend/compare/cases/op_case.h"
 #include "tests/plugin/emulated_device.h"
 
 namespace keel::test {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "backends/backends.h"
-#include "frontend/compare/layer_subjects.h"
+#include "frontend/compare/cases/layer_subjects.h"
 #include "src/ops/attention.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"

@@ -1,7 +1,7 @@
 // Runs of ops and graphs in tests, with the tools of keel's own comparisons.
 #pragma once
 
-#include "frontend/compare/op_case.h"
+#include "frontend/compare/cases/op_case.h"
 
 namespace keel::test {
 

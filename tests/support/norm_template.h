@@ -2,7 +2,7 @@
 // check_norm; it tests its special properties itself.
 #pragma once
 
-#include "frontend/compare/norm_cases.h"
+#include "frontend/compare/cases/norm_cases.h"
 #include "tests/support/graph_runner.h"
 
 namespace keel::test {

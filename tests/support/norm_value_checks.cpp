@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "backends/backends.h"
-#include "frontend/compare/norm_errors.h"
+#include "frontend/compare/cases/norm_errors.h"
 #include "src/ops/norm/norm.h"
 #include "tests/support/graph_runner.h"
 #include "tests/support/norm_checks.h"

@@ -1,7 +1,7 @@
 // How much the tests of this run try: more with KEEL_THOROUGH, less on an emulator.
 #pragma once
 
-#include "frontend/compare/norm_cases.h"
+#include "frontend/compare/cases/norm_cases.h"
 
 namespace keel::test {
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "backends/backends.h"
-#include "frontend/compare/norm_errors.h"
+#include "frontend/compare/cases/norm_errors.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/norm/norm.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/compare/norm_view.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/norm_view.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/norm/norm.h"
 
 namespace keel::compare {

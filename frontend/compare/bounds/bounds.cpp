@@ -1,4 +1,4 @@
-#include "frontend/compare/bounds.h"
+#include "frontend/compare/bounds/bounds.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,6 +6,9 @@
 namespace keel::compare {
 
 inline constexpr double kEps = 0x1p-24;  // half the distance from 1 to the next float
+// What every norm keeps, in units of 2 kEps on the scales of norm_errors.h: y and the statistics,
+// and the gradients.
+inline constexpr double kForwardBound = 16, kBackwardBound = 64;
 
 // Bound on a sum of k products of standard normal numbers. After i terms the running sum is about
 // sqrt(i) large, and rounding adds an error of up to eps of that. The k errors have either sign, so

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/compare/norm_errors.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/column_gradient_sums.h"
 #include "src/ops/column_moments.h"
 #include "src/ops/norm/sizes.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/running_error.h"
 
 namespace keel::compare {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/compare/node_bounds.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/node_bounds.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/dropout.h"
 #include "src/ops/norm_noise.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "frontend/compare/product_sum.h"
+#include "frontend/compare/bounds/product_sum.h"
 #include "src/ops/linear_cross_entropy.h"
 
 namespace keel::compare {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/compare/node_bounds.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/node_bounds.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/loss.h"
 #include "src/ops/softmax.h"

@@ -1,11 +1,11 @@
-#include "frontend/compare/measure.h"
+#include "frontend/compare/bounds/measure.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "frontend/compare/scale_fit.h"
+#include "frontend/compare/bounds/scale_fit.h"
 
 namespace keel::compare {
 namespace {

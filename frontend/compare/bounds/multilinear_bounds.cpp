@@ -2,7 +2,7 @@
 // products whose factors may be off themselves (docs/numerics.md).
 #include <cmath>
 
-#include "frontend/compare/product_sum.h"
+#include "frontend/compare/bounds/product_sum.h"
 #include "src/ops/multilinear_attention.h"
 
 namespace keel::compare {

@@ -1,9 +1,9 @@
-#include "frontend/compare/node_bounds.h"
+#include "frontend/compare/bounds/node_bounds.h"
 
 #include <set>
 
-#include "frontend/compare/norm_view.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/norm_view.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/attention.h"
 #include "src/ops/column_moments.h"
 #include "src/ops/elementwise.h"

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/compare/norm_errors.h"
-#include "frontend/compare/norm_view.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/norm_view.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/norm/norm_ops.h"
 #include "src/ops/norm/weight_norm.h"
 

@@ -1,4 +1,4 @@
-#include "frontend/compare/norm_view.h"
+#include "frontend/compare/bounds/norm_view.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "frontend/compare/node_bounds.h"
+#include "frontend/compare/bounds/node_bounds.h"
 
 namespace keel::compare {
 

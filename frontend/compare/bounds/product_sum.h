@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "frontend/compare/node_bounds.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/node_bounds.h"
+#include "frontend/compare/bounds/running_error.h"
 
 namespace keel::compare {
 

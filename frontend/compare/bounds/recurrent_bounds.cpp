@@ -1,7 +1,7 @@
 // Bounds of the element-wise parts of recurrent cells: their formulas (src/ops/recurrent.h) on
 // numbers with errors.
-#include "frontend/compare/node_bounds.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/node_bounds.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/recurrent.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "frontend/compare/feature_sums.h"
+#include "frontend/compare/bounds/feature_sums.h"
 #include "src/ops/relative_attention.h"
 
 namespace keel::compare {

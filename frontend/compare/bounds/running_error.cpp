@@ -1,4 +1,4 @@
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/running_error.h"
 
 namespace keel::compare {
 

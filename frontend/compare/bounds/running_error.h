@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "frontend/compare/bounds.h"
-#include "frontend/compare/node_bounds.h"
+#include "frontend/compare/bounds/bounds.h"
+#include "frontend/compare/bounds/node_bounds.h"
 #include "src/core/bf16.h"
 #include "src/ops/elementwise.h"
 

@@ -2,8 +2,8 @@
 // of attention on an image.
 #include <cmath>
 
-#include "frontend/compare/node_bounds.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/node_bounds.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/attention_window.h"
 #include "src/ops/filter_bank.h"
 

@@ -1,10 +1,10 @@
-#include "frontend/compare/scale_fit.h"
+#include "frontend/compare/bounds/scale_fit.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "frontend/compare/bounds.h"
+#include "frontend/compare/bounds/bounds.h"
 
 namespace keel::compare {
 namespace {

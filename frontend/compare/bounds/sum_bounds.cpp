@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "frontend/compare/node_bounds.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/node_bounds.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/embedding.h"
 #include "src/ops/embedding_bag.h"

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
-#include "frontend/compare/node_bounds.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/node_bounds.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "src/ops/optimizer_step.h"
 
 namespace keel::compare {

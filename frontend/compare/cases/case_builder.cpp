@@ -1,4 +1,4 @@
-#include "frontend/compare/case_builder.h"
+#include "frontend/compare/cases/case_builder.h"
 
 #include <algorithm>
 

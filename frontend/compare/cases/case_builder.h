@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/compare/layer_subjects.h"
-#include "frontend/compare/sampled.h"
+#include "frontend/compare/cases/layer_subjects.h"
+#include "frontend/compare/cases/sampled.h"
 
 namespace keel::compare {
 

@@ -1,4 +1,4 @@
-#include "frontend/compare/column_cases.h"
+#include "frontend/compare/cases/column_cases.h"
 
 #include "src/ops/column_gradient_sums.h"
 #include "src/ops/column_moments.h"

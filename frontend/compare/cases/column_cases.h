@@ -1,7 +1,7 @@
 // The ops of src/ops/column_moments.h and src/ops/column_gradient_sums.h on sampled inputs.
 #pragma once
 
-#include "frontend/compare/case_builder.h"
+#include "frontend/compare/cases/case_builder.h"
 
 namespace keel::compare {
 

@@ -1,4 +1,4 @@
-#include "frontend/compare/gradient_check.h"
+#include "frontend/compare/cases/gradient_check.h"
 
 #include <algorithm>
 #include <cmath>

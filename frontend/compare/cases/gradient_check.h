@@ -1,7 +1,7 @@
 // The explicit backward of an op beside central differences of its forward.
 #pragma once
 
-#include "frontend/compare/op_case.h"
+#include "frontend/compare/cases/op_case.h"
 
 namespace keel::compare {
 

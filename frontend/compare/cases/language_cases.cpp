@@ -1,4 +1,4 @@
-#include "frontend/compare/language_cases.h"
+#include "frontend/compare/cases/language_cases.h"
 
 #include "src/ops/linear_cross_entropy.h"
 #include "src/ops/multilinear_attention.h"

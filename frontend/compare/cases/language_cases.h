@@ -1,7 +1,7 @@
 // The ops of language models in small graphs, and in large ones on hard numbers.
 #pragma once
 
-#include "frontend/compare/op_cases.h"
+#include "frontend/compare/cases/op_cases.h"
 
 namespace keel::compare {
 

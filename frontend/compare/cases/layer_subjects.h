@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "frontend/compare/subject.h"
+#include "frontend/compare/walk/subject.h"
 #include "frontend/nn/norm.h"
 
 namespace keel::compare {
@@ -45,7 +45,7 @@ using Subjects = std::vector<std::unique_ptr<GraphSubject>>;
 
 // Small cases take no time and are in all tests. Large ones exceed the amounts that kernels handle
 // at a time (blocks of rows and of columns, tiles, registers, 4,096 rows), each with a remainder,
-// and have difficult numbers (frontend/compare/sampled.h).
+// and have difficult numbers (frontend/compare/cases/sampled.h).
 enum class CaseSize { kSmall, kLarge };
 
 // The graph of a layer: without the passes, and in which types. With `is_narrow` the factors of

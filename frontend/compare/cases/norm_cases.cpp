@@ -1,9 +1,9 @@
-#include "frontend/compare/norm_cases.h"
+#include "frontend/compare/cases/norm_cases.h"
 
 #include <algorithm>
 #include <array>
 
-#include "frontend/compare/op_case.h"
+#include "frontend/compare/cases/op_case.h"
 
 namespace keel::compare {
 namespace {

@@ -1,7 +1,7 @@
 // Generated inputs of norms.
 #pragma once
 
-#include "frontend/compare/norm_runner.h"
+#include "frontend/compare/cases/norm_runner.h"
 
 namespace keel::compare {
 

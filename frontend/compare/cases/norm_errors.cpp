@@ -1,4 +1,4 @@
-#include "frontend/compare/norm_errors.h"
+#include "frontend/compare/cases/norm_errors.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,8 @@
 
 #include <optional>
 
-#include "frontend/compare/norm_cases.h"
+#include "frontend/compare/bounds/bounds.h"
+#include "frontend/compare/cases/norm_cases.h"
 #include "src/ops/norm/norm.h"
 
 namespace keel::compare {
@@ -39,8 +40,5 @@ struct NormErrors {
 };
 NormErrors norm_errors(const NormCase& c, const NormData& data, const NormResult& got,
                        const NormResult& expected);
-
-// The bounds that every norm keeps: one for y and the statistics, one for the gradients.
-inline constexpr double kForwardBound = 16, kBackwardBound = 64;
 
 }  // namespace keel::compare

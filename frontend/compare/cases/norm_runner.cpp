@@ -1,4 +1,4 @@
-#include "frontend/compare/norm_runner.h"
+#include "frontend/compare/cases/norm_runner.h"
 
 #include <algorithm>
 #include <deque>

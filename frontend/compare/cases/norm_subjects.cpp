@@ -1,5 +1,5 @@
 // Every norm, alone in a small graph.
-#include "frontend/compare/case_builder.h"
+#include "frontend/compare/cases/case_builder.h"
 
 namespace keel::compare {
 namespace {

@@ -1,4 +1,4 @@
-#include "frontend/compare/op_case.h"
+#include "frontend/compare/cases/op_case.h"
 
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"

@@ -1,7 +1,7 @@
-#include "frontend/compare/op_cases.h"
+#include "frontend/compare/cases/op_cases.h"
 
-#include "frontend/compare/column_cases.h"
-#include "frontend/compare/language_cases.h"
+#include "frontend/compare/cases/column_cases.h"
+#include "frontend/compare/cases/language_cases.h"
 #include "src/ops/attention.h"
 #include "src/ops/attention_window.h"
 #include "src/ops/conv2d.h"

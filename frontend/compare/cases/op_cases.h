@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include "frontend/compare/case_builder.h"
+#include "frontend/compare/cases/case_builder.h"
 
 namespace keel::compare {
 

@@ -1,7 +1,7 @@
 // Every op, alone in a small graph.
 #include <algorithm>
 
-#include "frontend/compare/op_cases.h"
+#include "frontend/compare/cases/op_cases.h"
 #include "src/core/nearest.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/op_table.h"

@@ -1,4 +1,4 @@
-#include "frontend/compare/own_op.h"
+#include "frontend/compare/cases/own_op.h"
 
 #include "src/ops/op_table.h"
 #include "src/runtime/kernel_table.h"

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "frontend/compare/node_bounds.h"
-#include "frontend/compare/op_cases.h"
+#include "frontend/compare/bounds/node_bounds.h"
+#include "frontend/compare/cases/op_cases.h"
 
 namespace keel::compare {
 

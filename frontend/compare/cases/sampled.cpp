@@ -1,4 +1,4 @@
-#include "frontend/compare/sampled.h"
+#include "frontend/compare/cases/sampled.h"
 
 #include <array>
 #include <cmath>

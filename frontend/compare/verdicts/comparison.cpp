@@ -1,4 +1,4 @@
-#include "frontend/compare/comparison.h"
+#include "frontend/compare/verdicts/comparison.h"
 
 #include <algorithm>
 

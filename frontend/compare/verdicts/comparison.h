@@ -5,7 +5,7 @@
 #include <map>
 #include <span>
 
-#include "frontend/compare/step_walk.h"
+#include "frontend/compare/walk/step_walk.h"
 
 namespace keel::compare {
 

@@ -1,4 +1,4 @@
-#include "frontend/compare/comparison_page.h"
+#include "frontend/compare/verdicts/comparison_page.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "frontend/compare/comparison.h"
+#include "frontend/compare/verdicts/comparison.h"
 
 namespace keel::compare {
 

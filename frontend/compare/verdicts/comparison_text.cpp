@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "frontend/compare/comparison.h"
+#include "frontend/compare/verdicts/comparison.h"
 
 namespace keel::compare {
 namespace {

@@ -1,4 +1,4 @@
-#include "frontend/compare/race_runner.h"
+#include "frontend/compare/verdicts/race_runner.h"
 
 #include <cmath>
 

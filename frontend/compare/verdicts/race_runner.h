@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 
-#include "frontend/compare/model_subject.h"
+#include "frontend/compare/walk/model_subject.h"
 #include "src/runtime/program.h"
 
 namespace keel::compare {

@@ -1,9 +1,9 @@
-#include "frontend/compare/step_twins.h"
+#include "frontend/compare/verdicts/step_twins.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/compare/measure.h"
+#include "frontend/compare/bounds/measure.h"
 
 namespace keel::compare {
 namespace {

@@ -16,7 +16,7 @@
 #include <optional>
 #include <span>
 
-#include "frontend/compare/race_runner.h"
+#include "frontend/compare/verdicts/race_runner.h"
 
 namespace keel::compare {
 

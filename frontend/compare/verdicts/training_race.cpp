@@ -1,4 +1,4 @@
-#include "frontend/compare/training_race.h"
+#include "frontend/compare/verdicts/training_race.h"
 
 #include <cmath>
 

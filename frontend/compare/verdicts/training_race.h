@@ -2,7 +2,7 @@
 // the difference grows.
 #pragma once
 
-#include "frontend/compare/step_twins.h"
+#include "frontend/compare/verdicts/step_twins.h"
 
 namespace keel::compare {
 

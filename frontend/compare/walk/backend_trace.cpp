@@ -1,4 +1,4 @@
-#include "frontend/compare/backend_trace.h"
+#include "frontend/compare/walk/backend_trace.h"
 
 namespace keel::compare {
 namespace {

@@ -1,7 +1,7 @@
 // The values of one backend's chain through a step, each kept until its last reader.
 #pragma once
 
-#include "frontend/compare/subject.h"
+#include "frontend/compare/walk/subject.h"
 #include "src/graph/tables.h"
 
 namespace keel::compare {

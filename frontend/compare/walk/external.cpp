@@ -1,9 +1,9 @@
-#include "frontend/compare/external.h"
+#include "frontend/compare/walk/external.h"
 
 #include <algorithm>
 #include <set>
 
-#include "frontend/compare/node_bounds.h"
+#include "frontend/compare/bounds/node_bounds.h"
 #include "src/core/nearest.h"
 #include "src/graph/kind_text.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <span>
 
-#include "frontend/compare/backend_trace.h"
+#include "frontend/compare/walk/backend_trace.h"
 #include "frontend/io/npz.h"
 
 namespace keel::compare {

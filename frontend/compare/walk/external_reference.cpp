@@ -1,4 +1,4 @@
-#include "frontend/compare/external_reference.h"
+#include "frontend/compare/walk/external_reference.h"
 
 namespace keel::compare {
 

@@ -1,8 +1,8 @@
 // Compares the arrays that another program gave for the nodes of a walk.
 #pragma once
 
-#include "frontend/compare/node_reference.h"
-#include "frontend/compare/step_walk.h"
+#include "frontend/compare/walk/node_reference.h"
+#include "frontend/compare/walk/step_walk.h"
 
 namespace keel::compare {
 

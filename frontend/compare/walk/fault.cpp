@@ -1,4 +1,4 @@
-#include "frontend/compare/fault.h"
+#include "frontend/compare/walk/fault.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "frontend/compare/fault_planter.h"
+#include "frontend/compare/walk/fault_planter.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "frontend/compare/fault.h"
+#include "frontend/compare/walk/fault.h"
 #include "src/graph/graph.h"
 
 namespace keel::compare {

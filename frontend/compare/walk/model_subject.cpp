@@ -1,4 +1,4 @@
-#include "frontend/compare/model_subject.h"
+#include "frontend/compare/walk/model_subject.h"
 
 #include "frontend/train/step_graph.h"
 #include "src/runtime/program.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "frontend/compare/subject.h"
+#include "frontend/compare/walk/subject.h"
 #include "frontend/train/feeder.h"
 #include "frontend/train/job.h"
 

@@ -1,4 +1,4 @@
-#include "frontend/compare/node_reference.h"
+#include "frontend/compare/walk/node_reference.h"
 
 #include <algorithm>
 #include <utility>

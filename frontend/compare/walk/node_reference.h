@@ -1,8 +1,8 @@
 // The reference's result for one node, and the comparison of other results with it.
 #pragma once
 
-#include "frontend/compare/measure.h"
-#include "frontend/compare/node_bounds.h"
+#include "frontend/compare/bounds/measure.h"
+#include "frontend/compare/bounds/node_bounds.h"
 #include "src/runtime/run_node.h"
 
 namespace keel::compare {

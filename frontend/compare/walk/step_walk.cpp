@@ -1,10 +1,10 @@
-#include "frontend/compare/step_walk.h"
+#include "frontend/compare/walk/step_walk.h"
 
-#include "frontend/compare/backend_trace.h"
-#include "frontend/compare/external_reference.h"
-#include "frontend/compare/fault_planter.h"
-#include "frontend/compare/node_reference.h"
-#include "frontend/compare/walk_plan.h"
+#include "frontend/compare/walk/backend_trace.h"
+#include "frontend/compare/walk/external_reference.h"
+#include "frontend/compare/walk/fault_planter.h"
+#include "frontend/compare/walk/node_reference.h"
+#include "frontend/compare/walk/walk_plan.h"
 
 namespace keel::compare {
 std::string place_text(const Shape& shape, std::int64_t index) {

@@ -10,11 +10,11 @@
 #include <functional>
 #include <optional>
 
-#include "frontend/compare/external.h"
-#include "frontend/compare/fault.h"
-#include "frontend/compare/measure.h"
-#include "frontend/compare/subject.h"
-#include "frontend/compare/trace.h"
+#include "frontend/compare/bounds/measure.h"
+#include "frontend/compare/walk/external.h"
+#include "frontend/compare/walk/fault.h"
+#include "frontend/compare/walk/subject.h"
+#include "frontend/compare/walk/trace.h"
 
 namespace keel::compare {
 

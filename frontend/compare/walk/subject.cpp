@@ -1,4 +1,4 @@
-#include "frontend/compare/subject.h"
+#include "frontend/compare/walk/subject.h"
 
 #include "src/passes/pipeline.h"
 

@@ -1,4 +1,4 @@
-#include "frontend/compare/tensor_dump.h"
+#include "frontend/compare/walk/tensor_dump.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "frontend/compare/step_walk.h"
+#include "frontend/compare/walk/step_walk.h"
 
 namespace keel::compare {
 

@@ -1,4 +1,4 @@
-#include "frontend/compare/trace.h"
+#include "frontend/compare/walk/trace.h"
 
 #include "src/graph/print.h"
 

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <map>
 
-#include "frontend/compare/backend_trace.h"
+#include "frontend/compare/walk/backend_trace.h"
 #include "frontend/io/safetensors.h"
 
 namespace keel::compare {

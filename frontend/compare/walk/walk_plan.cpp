@@ -1,4 +1,4 @@
-#include "frontend/compare/walk_plan.h"
+#include "frontend/compare/walk/walk_plan.h"
 
 #include <algorithm>
 

@@ -12,7 +12,7 @@
 
 #include "backends/cuda/backend.h"
 #include "backends/cuda/runtime.h"
-#include "frontend/compare/layer_subjects.h"
+#include "frontend/compare/cases/layer_subjects.h"
 #include "tests/backends/cuda/norm_step.h"
 #include "tests/backends/cuda/steps.h"
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <random>
 
-#include "frontend/compare/bounds.h"
-#include "frontend/compare/node_reference.h"
-#include "frontend/compare/running_error.h"
-#include "frontend/compare/scale_fit.h"
+#include "frontend/compare/bounds/bounds.h"
+#include "frontend/compare/bounds/running_error.h"
+#include "frontend/compare/bounds/scale_fit.h"
+#include "frontend/compare/walk/node_reference.h"
 #include "src/ops/attention.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"

@@ -1,5 +1,5 @@
 // Values of leaves from step to step: parameters keep theirs, carries as long as their shape stays.
-#include "frontend/compare/backend_trace.h"
+#include "frontend/compare/walk/backend_trace.h"
 
 #include <doctest/doctest.h>
 

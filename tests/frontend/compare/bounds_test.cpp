@@ -1,6 +1,6 @@
 // The rules that say what rounding may add: there is one for every op, and none is generous.
-#include "frontend/compare/node_reference.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/running_error.h"
+#include "frontend/compare/walk/node_reference.h"
 #include "tests/frontend/compare/helpers.h"
 
 namespace keel::compare {

@@ -1,7 +1,7 @@
 // A comparison in words and as a picture, on synthetic nodes.
 #include <map>
 
-#include "frontend/compare/comparison_page.h"
+#include "frontend/compare/verdicts/comparison_page.h"
 #include "tests/frontend/compare/helpers.h"
 #include "tests/support/markup_check.h"
 

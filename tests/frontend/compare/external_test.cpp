@@ -1,7 +1,7 @@
 // Arrays of another program: what of them is compared, what is not, and that nothing passes unseen.
-#include "frontend/compare/external.h"
+#include "frontend/compare/walk/external.h"
 
-#include "frontend/compare/comparison_page.h"
+#include "frontend/compare/verdicts/comparison_page.h"
 #include "src/ops/layout.h"
 #include "tests/frontend/compare/helpers.h"
 

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "frontend/compare/bounds.h"
+#include "frontend/compare/bounds/bounds.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"

@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 
 #include "backends/backends.h"
-#include "frontend/compare/comparison.h"
-#include "frontend/compare/layer_subjects.h"
-#include "frontend/compare/model_subject.h"
+#include "frontend/compare/cases/layer_subjects.h"
+#include "frontend/compare/verdicts/comparison.h"
+#include "frontend/compare/walk/model_subject.h"
 #include "tests/support/small_run.h"
 
 namespace keel::compare {

@@ -1,7 +1,7 @@
 // The large cases: beyond all that kernels take at a time, and with numbers that are hard.
 #include <set>
 
-#include "frontend/compare/op_cases.h"
+#include "frontend/compare/cases/op_cases.h"
 #include "tests/frontend/compare/helpers.h"
 
 namespace keel::compare {

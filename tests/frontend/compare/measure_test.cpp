@@ -1,5 +1,5 @@
 // Measures of error.
-#include "frontend/compare/measure.h"
+#include "frontend/compare/bounds/measure.h"
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/backends.h"
-#include "frontend/compare/node_reference.h"
+#include "frontend/compare/walk/node_reference.h"
 #include "src/ops/matmul.h"
 
 namespace keel::compare {

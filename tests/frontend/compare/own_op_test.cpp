@@ -1,11 +1,11 @@
 // Refusals of ops that are added from outside: an op that is added stays for the whole
 // test program, so tests/install/check_install.py tries those that are taken. The gradient check.
-#include "frontend/compare/own_op.h"
+#include "frontend/compare/cases/own_op.h"
 
 #include <doctest/doctest.h>
 
 #include "backends/reference/backend.h"
-#include "frontend/compare/gradient_check.h"
+#include "frontend/compare/cases/gradient_check.h"
 #include "frontend/nn/norm_table.h"
 #include "models/registry.h"
 #include "src/ops/norm/detach_norm.h"
@@ -22,8 +22,11 @@ TEST_CASE("own ops: a name that is taken is refused") {
   const OpInfo nameless{.name = ""};
   test::check_refused([] { add_op(kLayerNorm); }, "op: expected a new name, got 'layer_norm'");
   test::check_refused([&] { add_op(nameless); }, "op: expected a new name, got ''");
-  test::check_refused([] { enter({&kLayerNorm, {{"reference", no_kernel}}}); },
-                      "op: expected a new name, got 'layer_norm'");
+  test::check_refused(
+      [] {
+        enter({&kLayerNorm, {{"reference", no_kernel}}});
+      },
+      "op: expected a new name, got 'layer_norm'");
   nn::NormFacts facts;
   facts.name = "layernorm";
   const nn::NormRow row{facts, -1, "", nullptr};
@@ -32,21 +35,36 @@ TEST_CASE("own ops: a name that is taken is refused") {
 
 TEST_CASE("own ops: kernels are those of the reference and of onednn") {
   const OpInfo own{.name = "own"};
-  test::check_refused([&] { enter({&own, {{"onednn", no_kernel}}}); },
-                      "[own] kernels: expected one of reference, got none");
-  test::check_refused([&] { enter({&own, {{"reference", no_kernel}, {"cuda", no_kernel}}}); },
-                      "[own] kernels: expected those of reference and onednn, got one of cuda");
+  test::check_refused(
+      [&] {
+        enter({&own, {{"onednn", no_kernel}}});
+      },
+      "[own] kernels: expected one of reference, got none");
+  test::check_refused(
+      [&] {
+        enter({&own, {{"reference", no_kernel}, {"cuda", no_kernel}}});
+      },
+      "[own] kernels: expected those of reference and onednn, got one of cuda");
   CHECK(find_op("own") == nullptr);
 }
 
 TEST_CASE("own tasks: a name that is taken and a task without recipes are refused") {
   const auto make = models::find_model("mnist_mlp").make;
-  test::check_refused([&] { models::add_model({"mnist_mlp", make, {{"laptop", ""}}}); },
-                      "model: expected a new name, got 'mnist_mlp'");
-  test::check_refused([&] { models::add_model({"", make, {{"laptop", ""}}}); },
-                      "model: expected a new name, got ''");
-  test::check_refused([&] { models::add_model({"own", make, {}}); },
-                      "model own: expected a recipe, got none");
+  test::check_refused(
+      [&] {
+        models::add_model({"mnist_mlp", make, {{"laptop", ""}}});
+      },
+      "model: expected a new name, got 'mnist_mlp'");
+  test::check_refused(
+      [&] {
+        models::add_model({"", make, {{"laptop", ""}}});
+      },
+      "model: expected a new name, got ''");
+  test::check_refused(
+      [&] {
+        models::add_model({"own", make, {}});
+      },
+      "model own: expected a recipe, got none");
 }
 
 // Layer norm is differentiated exactly; detach norm takes its statistics for constants.

@@ -1,5 +1,5 @@
 // Traces: written in pieces, continued, and checked against another run.
-#include "frontend/compare/trace.h"
+#include "frontend/compare/walk/trace.h"
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 // Training that is followed on several backends.
-#include "frontend/compare/training_race.h"
+#include "frontend/compare/verdicts/training_race.h"
 
 #include <set>
 

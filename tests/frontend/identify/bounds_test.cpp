@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "backends/backends.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/bounds/running_error.h"
 #include "frontend/identify/identify.h"
 #include "frontend/identify/trial.h"
 #include "tests/support/checks.h"

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "frontend/compare/bounds.h"
+#include "frontend/compare/bounds/bounds.h"
 #include "frontend/nn/multilinear.h"
 #include "frontend/nn/transformer.h"
 #include "tests/frontend/nn/helpers.h"
