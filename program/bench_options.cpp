@@ -13,11 +13,12 @@ void add_rounds(CLI::App& app, int& rounds) {
 }
 
 void add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& modes) {
-  CLI::Option* name = app.add_option("--peer", peer.name,
-                                     "measured beside it: torch, in a child process (KEEL_PYTHON)")
-                          ->check(CLI::IsMember({"torch"}));
+  CLI::Option* name =
+      app.add_option("--peer", peer.name,
+                     "measure PyTorch beside keel: torch, in a child process (KEEL_PYTHON)")
+          ->check(CLI::IsMember({"torch"}));
   app.add_option("--peer-modes", peer.modes,
-                 "how it runs, separated by commas; default: usual, on cuda all")
+                 "how PyTorch runs, separated by commas; default: usual, on cuda all")
       ->delimiter(',')
       ->check(CLI::IsMember(modes))
       ->needs(name);
@@ -121,7 +122,7 @@ void add_bench_ranks(CLI::App& bench, Command command) {
   add_size("--ranks", args->ranks, 2, "processes of one thread, beside one process of as many");
   add_size("--shards", args->shards, 2, "of a batch");
   add_size("--rounds", args->rounds, 1, "times that each way is started");
-  add_size("--steps", args->steps, 1, "timed of each start");
+  add_size("--steps", args->steps, 1, "timed steps of each start");
   add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"}, "with --here or mpirun");
   app->add_flag("--here", args->here, "measure only this process, and start no other");
   app->footer(
@@ -166,7 +167,7 @@ void add_bench_accuracy(CLI::App& bench, Command command) {
       ->excludes(app->get_option("--case"));
   add_backend_options(*app, args->run);
   app->footer(
-      "left out: none; noisybatchnorm, recurrentbatchnorm and sequencebatchnorm, whose kernels "
+      "not included: none; noisybatchnorm, recurrentbatchnorm and sequencebatchnorm, whose kernels "
       "are\n"
       "batchnorm's; weightnorm, a norm of weights. Masks and evaluation are not run.\n"
       "\n"

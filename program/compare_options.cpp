@@ -51,7 +51,7 @@ void add_outputs(CLI::App& app, CompareArgs& args) {
   app.add_option("--html", args.html,
                  "a file for a page with the errors of all nodes as a picture");
   CLI::Option* record = app.add_option(
-      "--record", args.record, "a folder for a trace of this walk; goes on with one begun there");
+      "--record", args.record, "a folder for a trace of this walk; continues the one in it");
   app.add_option("--against", args.against,
                  "a trace, recorded here or elsewhere, or an .npz with another program's arrays, "
                  "by node: they are compared, too")
@@ -59,7 +59,7 @@ void add_outputs(CLI::App& app, CompareArgs& args) {
   app.add_option("--export", args.start,
                  "an .npz file for weights, states, constants and inputs of the first step");
   app.add_flag("--names", args.names,
-               "print what the arrays of the step are called in an .npz, and compare nothing");
+               "print the names of a step's arrays in an .npz, and compare nothing");
   app.add_option("--dump", args.dump, "a folder for the tensors of nodes that diverge, as .npz");
 }
 
@@ -77,12 +77,12 @@ void add_compare(Command command) {
                   "separated by commas, besides reference, which all are compared with; default: "
                   "all there are")
       ->delimiter(',');
-  add_choice(*app, "--mode", args->mode, {"isolated", "chained"}, "what a node is fed with");
-  app->add_option("--node-steps", args->node_steps, "how many steps to walk through")
+  add_choice(*app, "--mode", args->mode, {"isolated", "chained"}, "the inputs of a node");
+  app->add_option("--node-steps", args->node_steps, "training steps to compare node by node")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   CLI::Option* steps =
-      app->add_option("--steps", args->steps, "follow so many steps of training, and no nodes")
+      app->add_option("--steps", args->steps, "compare so many whole steps of training")
           ->check(CLI::Range(1, 1000000));
   app->add_option(
          "--perturb", args->perturb,
@@ -101,7 +101,7 @@ void add_compare(Command command) {
       ->excludes(unfused)
       ->excludes(steps);
   app->add_option("--inject", args->faults,
-                  "a fault on purpose: node=PATH,kind=sign|scale|swap|stale|drop|offset[,by=X]"
+                  "plant a fault: node=PATH,kind=sign|scale|swap|stale|drop|offset[,by=X]"
                   "[,port=N][,step=N][,backend=NAME]")
       ->allow_extra_args(false);
   add_outputs(*app, *args);

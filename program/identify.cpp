@@ -98,13 +98,13 @@ int run_identify(const FileArgs& args) {
 }
 
 void add_identify(Command command) {
-  CLI::App* app = command.app.add_subcommand("identify", "name the norm that made y of x");
+  CLI::App* app = command.app.add_subcommand("identify", "name the norm that made y from x");
   auto args = std::make_shared<FileArgs>();
   app->add_option("file", args->path, "an .npz file with x and y")->required();
   app->add_flag("--json", args->json, "print JSON");
   app->footer(
       "arrays, in f4 or f8:\n"
-      "  x, y        what went into the norm and what came out, of one shape; (n, c, h, w): "
+      "  x, y        input and result of the norm, of one shape; (n, c, h, w): "
       "images,\n"
       "              any other rank: tokens, features last\n"
       "  gain, bias  as the program holds them; an offset of 1 is found\n"

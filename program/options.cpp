@@ -35,12 +35,12 @@ examples:
   keel compare mnist_cnn                                  compare backends node by node)";
 
 void add_train(Command command) {
-  CLI::App* app = command.app.add_subcommand("train", "train a model, or go on with a run");
+  CLI::App* app = command.app.add_subcommand("train", "train a task, or continue a run");
   auto args = std::make_shared<TrainArgs>();
   add_run_options(*app, args->run, "laptop");
   app->add_option("--out", args->out, "folder of the run (default runs/MODEL-RECIPE)");
   CLI::Option* resume =
-      app->add_option("--resume", args->resume, "go on with the run in this folder");
+      app->add_option("--resume", args->resume, "continue the run in this folder");
   app->add_option("--seed", args->seed, "shorthand for --set train.seed=...");
   app->add_option("--on-nonfinite", args->on_nonfinite,
                   "stop, skip the update, or rollback to the last checkpoint, when a loss or\n"
@@ -97,8 +97,7 @@ void add_eval(Command command) {
       "translation the translations,\n"
       "of classifiers a line each row, with tabs between: its number from 0 on, the true\n"
       "label, the predicted one and the probability of that");
-  app->add_option("--set", args->run.sets,
-                  "how answers are found and data are read: model.NAME=VALUE, data.NAME=VALUE")
+  app->add_option("--set", args->run.sets, "override model.NAME=VALUE or data.NAME=VALUE")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   add_backend_options(*app, args->run);
@@ -112,16 +111,16 @@ void add_eval(Command command) {
 // A language model continues a text.
 void add_continuation_options(CLI::App& app, PredictArgs& args) {
   CLI::Option* prompt =
-      app.add_option("--prompt", args.prompt, "of a language model: the text that it continues")
+      app.add_option("--prompt", args.prompt, "language models: the text to continue")
           ->excludes("files", "--text", "--scores", "--n-best");
   CLI::Option* options[] = {
       app.add_option("--tokens", args.tokens, "tokens to add to the prompt"),
       app.add_option("--temperature", args.sample.temperature,
-                     "how evenly tokens are drawn; 0: always the likeliest"),
+                     "sampling temperature; 0 takes the likeliest token"),
       app.add_option("--top-k", args.sample.top_k, "draw from the K likeliest tokens; 0: from all"),
       app.add_option("--top-p", args.sample.top_p,
                      "draw from the likeliest that together have this probability"),
-      app.add_option("--seed", args.seed, "of what is drawn")};
+      app.add_option("--seed", args.seed, "seed of the sampling")};
   for (CLI::Option* option : options) option->needs(prompt)->capture_default_str();
 }
 
@@ -131,7 +130,7 @@ void add_answer_options(CLI::App& app, PredictArgs& args) {
       "a search's score, or the probability of a class, before each answer, and a tab\n"
       "between them");
   app.add_option("--n-best", args.n_best,
-                 "so many answers of a search, or classes, to each line, in the form of Moses:\n"
+                 "up to so many answers of a search, or classes, per line, in Moses' form:\n"
                  "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE, lines from 0 on")
       ->check(CLI::Range(1, 1000))
       ->excludes(scores);
@@ -150,13 +149,13 @@ void add_predict(Command command) {
       ->allow_extra_args(false)
       ->excludes(app->get_option("files"));
   app->add_flag("--tokenized", args->tokenized,
-                "of translation: lines are tokens as in training, and answers are, too, whatever\n"
+                "translation: lines are tokens as in training, and answers are, too, whatever\n"
                 "the training text was; the same as --set model.tokenized=true");
   add_continuation_options(*app, *args);
   app->add_option("--output", args->output,
                   "a file for the answers, in place of standard output; several that are files by\n"
                   "themselves, SVG or PNG, get one each: of hand.svg hand-1.svg, hand-2.svg");
-  app->add_option("--set", args->run.sets, "how answers are found: model.NAME=VALUE")
+  app->add_option("--set", args->run.sets, "override model.NAME=VALUE")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app->add_option("--bias", args->bias, "of handwriting: the same as --set model.bias=...");
@@ -182,7 +181,7 @@ void add_predict(Command command) {
       "cifar_resnet20, cifar_vgg, mnist_mlp, mnist_cnn: each picture's file, a tab, and the name "
       "of\n"
       "               its class; without FILES the lines are names of files\n"
-      "char_lm, word_lm: go on with the text of --prompt, and write as they go\n\n"
+      "char_lm, word_lm: continue the text of --prompt, token by token\n\n"
       "examples:\n"
       "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
       "  echo 'Dogs_NNS bark_VBP ._.' | keel predict runs/dependency_parser-paper\n"
@@ -201,7 +200,7 @@ void add_list(Command command) {
   for (const auto& [name, about] : kListings) what.push_back(name);
   app->add_option("what", args->what,
                   "tasks (or models), recipes, keys, norms, backends, ops, studies, observers or\n"
-                  "tables; nothing: what can be listed")
+                  "tables; without it: the kinds")
       ->check(CLI::IsMember(what));
   app->add_option("name", args->name, "for norms: only this one; for keys: those of this model");
   CLI::Option* json = app->add_flag("--json", args->json, "machine-readable output on stdout");
@@ -218,7 +217,7 @@ void add_list(Command command) {
 
 void add_inspect_memory(Command command, CLI::App& inspect) {
   CLI::App* app =
-      inspect.add_subcommand("memory", "what the programs of all shapes of a training take");
+      inspect.add_subcommand("memory", "memory of a training's programs, of all shapes");
   auto args = std::make_shared<MemoryArgs>();
   add_run_options(*app, args->run, "paper")->required();
   add_choice(*app, "--mode", args->mode, {"step", "evaluate"},
@@ -233,7 +232,7 @@ void add_inspect_memory(Command command, CLI::App& inspect) {
 
 void add_inspect(Command command) {
   CLI::App* app =
-      command.app.add_subcommand("inspect", "look into a graph, memory, a checkpoint or data");
+      command.app.add_subcommand("inspect", "inspect a graph, memory, a checkpoint or data");
   app->require_subcommand(1);
   CLI::App* graph = app->add_subcommand("graph", "the graph of a model, and its memory plan");
   auto args = std::make_shared<GraphArgs>();
@@ -261,8 +260,8 @@ void add_inspect(Command command) {
       ->footer(
           "examples:\n  keel inspect checkpoint runs/a\n"
           "  keel inspect checkpoint runs/a/checkpoints/best.safetensors --json");
-  add_path("data", "what the tasks find in a folder, or an IDX file", "the folder, or the file",
-           run_inspect_data)
+  add_path("data", "data that each task finds in a folder, or an IDX file",
+           "the folder, or the file", run_inspect_data)
       ->footer(
           "examples:\n  keel inspect data DIR/mnist\n"
           "  keel inspect data DIR/mnist/train-images-idx3-ubyte.gz --json");
@@ -275,7 +274,7 @@ void add_inspect(Command command) {
 }
 
 void add_norm(Command command) {
-  CLI::App* app = command.app.add_subcommand("norm", "a normalization layer on your own arrays");
+  CLI::App* app = command.app.add_subcommand("norm", "run a norm on your own arrays");
   auto args = std::make_shared<NormArgs>();
   app->add_option("norm", args->norm, "the variant (see keel list norms), as NAME{KEY=VALUE,...}")
       ->required();

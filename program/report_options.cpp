@@ -6,7 +6,7 @@
 namespace keel::cli {
 
 void add_report(Command command) {
-  CLI::App* app = command.app.add_subcommand("report", "training runs side by side");
+  CLI::App* app = command.app.add_subcommand("report", "compare runs");
   auto args = std::make_shared<ReportArgs>();
   app->add_option("runs", args->runs, "folders of runs, finished or not")->required();
   app->add_option("--out", args->out, "folder for report.html, its charts as SVG, and CSV")
@@ -19,20 +19,20 @@ void add_report(Command command) {
   app->footer(
       "runs that differ in nothing but train.seed and data.seed are one group: its median with "
       "the\n"
-      "range, its mean with the standard deviation; a group is called by what it differs in.\n"
+      "range, its mean with the standard deviation; a group is named by its differences.\n"
       "A group with the same settings but for --norm none is the others' baseline: a table says\n"
       "after how many updates each reaches its best values\n"
       "\n"
       "examples:\n"
       "  keel report runs/ln runs/bn\n"
       "  keel report runs/* --out report --json\n"
-      "  keel report runs/captions-* --axis updates    as figure 1 of Ba et al. has it\n"
+      "  keel report runs/captions-* --axis updates    like figure 1 of Ba et al.\n"
       "  keel report runs/writing-* --axis updates --log-x    as figure 5");
   app->callback([args, command] { command.code = run_report(*args); });
 }
 
 void add_reproduce(Command command) {
-  CLI::App* app = command.app.add_subcommand("reproduce", "a table of a paper, cell by cell");
+  CLI::App* app = command.app.add_subcommand("reproduce", "train the cells of a paper's table");
   auto args = std::make_shared<ReproduceArgs>();
   args->run.recipe = "paper";
   app->add_option("table", args->table, "which (see keel list tables), or all")->required();
@@ -40,7 +40,7 @@ void add_reproduce(Command command) {
       ->delimiter(',');
   app->add_option("--norms", args->norms, "rows, separated by commas")->delimiter(',');
   app->add_option("--seeds", args->seeds,
-                  "how many, or which, separated by commas; those of a study follow each other")
+                  "how many, or which, separated by commas; consecutive ones for a study")
       ->capture_default_str();
   add_choice(*app, "--recipe", args->run.recipe, {"paper", "release", "short", "laptop"},
              "as the paper trained, with a published program's settings, for less time, or sized "

@@ -76,18 +76,19 @@ int exit_code(const SearchResult& result, int signal) {
 }  // namespace
 
 void add_search_options(CLI::App& app, TrainArgs& args) {
-  CLI::Option* search = app.add_option("--search", args.searches,
-                                       "train by each of these values of a key of the recipe, or\n"
-                                       "of an option norm.NAME of the norm, and choose the best;\n"
-                                       "several keys make a grid");
+  CLI::Option* search =
+      app.add_option("--search", args.searches,
+                     "train with each of these values of a key of the recipe, or\n"
+                     "of an option norm.NAME of the norm, and choose the best;\n"
+                     "several keys make a grid");
   search->type_name("KEY=V,V,...")->allow_extra_args(false);
   for (const char* other : {"--resume", "--reduce", "--carrier"}) {
     search->excludes(app.get_option(other));
   }
   app.add_option("--by", args.by,
-                 "of a search: the metric on the validation rows (default: the task's first)")
+                 "with --search: the metric on the validation rows (default: the task's first)")
       ->needs(search);
-  app.add_option("--jobs", args.jobs, "of a search: trainings at once")
+  app.add_option("--jobs", args.jobs, "with --search: trainings at once")
       ->check(CLI::Range(1, 1024))
       ->needs(search)
       ->capture_default_str();

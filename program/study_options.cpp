@@ -17,7 +17,7 @@ std::string names_of(bool study::Study::*which) {
 }
 
 void add_task_options(CLI::App& app, StudyArgs& args) {
-  app.add_option("--task", args.run.model, "a task of the zoo (see keel list tasks)");
+  app.add_option("--task", args.run.model, "a task (see keel list tasks)");
   app.add_option("--recipe", args.run.recipe, "a recipe of the task; default: laptop");
   app.add_option("--norm", args.norms, "a norm instead of the study's; may be given several times")
       ->allow_extra_args(false)
@@ -44,8 +44,7 @@ void add_task_options(CLI::App& app, StudyArgs& args) {
 }  // namespace
 
 void add_study(Command command) {
-  CLI::App* app =
-      command.app.add_subcommand("study", "a claim of the papers, computed and checked");
+  CLI::App* app = command.app.add_subcommand("study", "compute and check a claim of the papers");
   auto args = std::make_shared<StudyArgs>();
   app->add_option("study", args->name, "which (see keel list studies)")->required();
   app->add_option("--seed", args->seed, "the first seed")->capture_default_str();
@@ -61,7 +60,7 @@ void add_study(Command command) {
                     app->get_option("--backend")->get_description());
   app->footer(
       "exact, on reference in float64 whatever the default of --backend is:\n" +
-      names_of(&study::Study::exact) + "\n\nnot exact, and there as well:\n" +
+      names_of(&study::Study::exact) + "\n\nnot exact, also there:\n" +
       names_of(&study::Study::in_float64) +
       "\n\nStudies of a task (only these take --task, --recipe, --norm, --data and --steps):\n" +
       names_of(&study::Study::takes_task) +

@@ -79,8 +79,9 @@ void add_clean(CLI::App& text, const Command& command) {
       text, command, {"clean", "leave out pairs by their lengths"}, run_clean);
   app->add_option("source", args.source, "a file of tokens, a sentence a line")->required();
   app->add_option("target", args.target, "the file that goes with it")->required();
-  app->add_option("out_source", args.out_source, "takes what stays of the first")->required();
-  app->add_option("out_target", args.out_target, "takes what stays of the second")->required();
+  app->add_option("out_source", args.out_source, "output: the kept lines of the first")->required();
+  app->add_option("out_target", args.out_target, "output: the kept lines of the second")
+      ->required();
   app->add_option("--min", args.options.min_tokens, "the fewest tokens")->capture_default_str();
   app->add_option("--max", args.options.max_tokens, "the most tokens")->capture_default_str();
   app->add_option("--ratio", args.options.max_ratio, "the longer side by the shorter, at most")
@@ -111,7 +112,7 @@ void add_bpe(CLI::App& text, const Command& command) {
         *bpe, command, {"learn", "merges from tokens, of several files jointly"}, run_bpe_learn);
     add_files(*app, args);
     app->add_option("--merges", args.options.merges, "the most merges")->capture_default_str();
-    app->add_option("--min-count", args.options.min_count, "of a pair that is merged")
+    app->add_option("--min-count", args.options.min_count, "least count of a pair that is merged")
         ->capture_default_str();
     app->footer("examples:\n  keel text bpe learn train.de train.en --merges 10000 --output codes");
   }
@@ -131,7 +132,7 @@ void add_vocab(CLI::App& text, const Command& command) {
   auto [app, args] = add_action<VocabArgs>(
       text, command, {"vocab", "a dictionary in fairseq's form: symbol and count"}, run_vocab);
   add_files(*app, args);
-  app->add_option("--min-count", args.options.min_count, "of a symbol that is kept")
+  app->add_option("--min-count", args.options.min_count, "least count of a symbol that is kept")
       ->capture_default_str();
   app->add_option("--max-symbols", args.options.max_symbols, "the most symbols; 0: no limit")
       ->capture_default_str();
