@@ -75,6 +75,7 @@ def processor():
 def report_of(name, options, given):
     """The report of one norm as a dictionary."""
     folder = pathlib.Path(given.jobs or tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / (name.replace(":", ".") + ".json")
     if not path.exists():
         words = [name, *options, "--timeout", str(given.timeout)] + ["--quick"] * given.quick
