@@ -39,8 +39,8 @@ struct NormRequest {
 
 struct NormRow {
   NormFacts facts;
-  // Of its curves in figures. Norms that stand side by side in the papers have colours that are far
-  // apart; -1: one that no norm has.
+  // The style of its curves in figures. Norms that the papers compare have colours that are far
+  // apart; -1: a style that no norm of keel has.
   int style;
   // The options, "key=value,...", that tell this name from others of the same struct. They cannot
   // be given another value.

@@ -6,8 +6,8 @@
 namespace keel::compare {
 
 inline constexpr double kEps = 0x1p-24;  // half the distance from 1 to the next float
-// What every norm keeps, in units of 2 kEps on the scales of norm_errors.h: y and the statistics,
-// and the gradients.
+// Every norm keeps these bounds, in units of 2 kEps on the scales of norm_errors.h: the first for y
+// and the statistics, the second for the gradients.
 inline constexpr double kForwardBound = 16, kBackwardBound = 64;
 
 // Bound on a sum of k products of standard normal numbers. After i terms the running sum is about

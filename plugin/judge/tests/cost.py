@@ -2,7 +2,7 @@
 
 usage: cost.py [SIZE OPTION=VALUE]
 
-Each row is measured in processes of its own: the step alone, all of it judged, 1 % of its ops,
+Separate processes measure each row: only the step, all of it judged, 1 % of its ops,
 every 100th step for the small size, and with a cost of 0.2."""
 import resource
 import subprocess

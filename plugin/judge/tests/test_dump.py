@@ -1,4 +1,4 @@
-"""The dump of a wrong op shows it wrong when it runs alone, as long as the op is broken."""
+"""The dump of a wrong op reproduces the error by itself, as long as the op is broken."""
 import os
 import pathlib
 import subprocess

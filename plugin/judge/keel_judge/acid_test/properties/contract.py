@@ -1,4 +1,4 @@
-"""The duties of every callable: shape, type, inputs left alone, and results that stay."""
+"""Every callable must give the shape and type, leave its inputs unchanged, and keep its results."""
 import os
 import threading
 
