@@ -13,7 +13,7 @@
 namespace keel::models {
 
 inline constexpr const char* kAugmentMeaning =
-    "whether training sees pictures moved by up to 4 pixels and, half of them, flipped";
+    "augmentation in training: pictures shifted by up to 4 pixels, half of them flipped";
 
 // A network for pictures of these classes; its options are Options.
 template <class Options>

@@ -65,9 +65,11 @@ nlohmann::ordered_json json_of(const std::vector<Section>& sections) {
 std::string markdown_of(const std::vector<Section>& sections) {
   std::string text =
       "# Every key of a recipe\n\n"
-      "What `--set KEY=VALUE` and a recipe's file may give. `keel list keys MODEL` says it of one\n"
-      "model; `keel list keys --markdown > docs/keys.md` writes this page. A default holds where\n"
-      "neither recipe nor `--set` gives a value.\n";
+      "The keys that `--set KEY=VALUE` and the file of a recipe may set, with their defaults.\n"
+      "`keel list keys TASK` prints those of one task. A norm is written `NAME` or\n"
+      "`NAME{KEY=VALUE,...}` ([norms](norms.md)). `keel list keys --markdown > docs/keys.md` "
+      "writes\n"
+      "this page.\n";
   for (const Section& section : sections) {
     text += fmt::format("\n## {}\n\n| key | default | values | meaning |\n|---|---|---|---|\n",
                         section.title);

@@ -30,8 +30,6 @@ class ScaledNorm {
 };
 
 // The range of an option that holds the text of a scaling.
-constexpr Range scaling_name() {
-  return described("layerscaling or groupscaling, as norms, or nothing");
-}
+constexpr Range scaling_name() { return described("layerscaling or groupscaling, or empty"); }
 
 }  // namespace keel::nn

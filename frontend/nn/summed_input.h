@@ -20,8 +20,8 @@ enum class NormOf {
 constexpr auto choice_words(NormOf) { return std::to_array<std::string_view>({"products", "sum"}); }
 // The meaning of an option of a model that chooses one of them.
 inline constexpr std::string_view kNormOfHelp =
-    "products: the norm of a cell is at its products with input and state, each by itself; sum: at "
-    "the sum of both as one (Ba et al. 2016, eq. 4)";
+    "position of the norm in a cell: at each of its products with input and state, or at the sum "
+    "of both (Ba et al. 2016, eq. 4)";
 
 // The norms of a cell, each absent or applied at a call of its own. That of the sum stands in place
 // of the first two.

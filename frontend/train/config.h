@@ -68,106 +68,101 @@ struct TrainOptions {
   static constexpr auto update_fields() {
     using T = TrainOptions;
     return std::tuple{
-        option("batch", &T::batch,
-               "rows of a micro-batch, or tokens where the model counts in these",
+        option("batch", &T::batch, "rows of a micro-batch, or tokens if the task counts in tokens",
                between(1, 2147483647)),
-        option("epochs", &T::epochs, "times that all training rows are gone through",
-               between(1, 2147483647)),
-        option("max_steps", &T::max_steps, "the run ends after so many updates; 0: no limit",
-               at_least(0)),
-        option("accumulate", &T::accumulate, "micro-batches whose gradients make one update",
+        option("epochs", &T::epochs, "passes over the training rows", between(1, 2147483647)),
+        option("max_steps", &T::max_steps,
+               "number of updates after which the run ends; 0: no limit", at_least(0)),
+        option("accumulate", &T::accumulate, "micro-batches that make up one update",
                between(1, 1000000)),
-        option("seed", &T::seed, "of first weights, orders, dropout and noise", at_least(0)),
-        option("optimizer", &T::optimizer,
-               "how gradients change weights; adam_fairseq and adam_release are those of other "
-               "programs"),
-        option("lr", &T::lr, "the learning rate",
-               {.least = 0, .most = 1e6, .above = true, .below = true}),
-        option("momentum", &T::momentum, "of sgd", fraction()),
-        option("weight_decay", &T::weight_decay,
-               "the weights' decay: with adamw and adam_fairseq apart from the gradient, else as a "
-               "part of it",
+        option("seed", &T::seed, "seed of initial weights, order of rows, dropout and noise",
                at_least(0)),
-        option("decay", &T::decay,
-               "the parameters that weight decay applies to: only weights, not gains and biases, "
-               "or all"),
+        option("optimizer", &T::optimizer,
+               "optimizer; adam_fairseq and adam_release are Adam as in fairseq, and as in the "
+               "releases of skip-thoughts and order embeddings"),
+        option("lr", &T::lr, "learning rate after the warm-up",
+               {.least = 0, .most = 1e6, .above = true, .below = true}),
+        option("momentum", &T::momentum, "momentum of sgd", fraction()),
+        option("weight_decay", &T::weight_decay,
+               "weight decay: decoupled from the gradient with adamw and adam_fairseq, added to "
+               "the gradient otherwise",
+               at_least(0)),
+        option("decay", &T::decay, "parameters that decay: weights (no gains or biases), or all"),
         option("embedding_updates", &T::embedding_updates,
-               "rows of a table that a batch does not look up: exact, they change as the optimizer "
-               "has it, or lazy, they and their moments stay as they are"),
-        option("nesterov", &T::nesterov, "of sgd: whether the momentum is Nesterov's"),
-        option("beta1", &T::beta1, "of the adams: what is kept of the mean of gradients",
-               fraction()),
-        option("beta2", &T::beta2, "of the adams: what is kept of the mean of their squares",
-               fraction()),
-        option("eps", &T::eps, "of the adams: added to the root", more_than(0)),
-        option("schedule", &T::schedule, "how the learning rate falls after the warm-up"),
-        option("warmup", &T::warmup, "updates in which the learning rate rises", at_least(0)),
-        option("step_every", &T::step_every, "of the schedule step: updates between two steps",
-               described("0, or >= 1 with the schedule step", at_least(0))),
-        option(
-            "milestones", &T::milestones,
-            "of the schedule milestones: percents of the run's updates, as \"[50,75]\"; after each "
-            "of them the learning rate is step_factor times as large",
-            described("[], or percents of 1 to 99, ascending")),
+               "treatment of embedding rows that a batch does not use: exact updates them as the "
+               "optimizer prescribes; lazy leaves them and their moments unchanged"),
+        option("nesterov", &T::nesterov, "Nesterov's form of the momentum of sgd"),
+        option("beta1", &T::beta1, "decay rate of Adam's mean of gradients", fraction()),
+        option("beta2", &T::beta2, "decay rate of Adam's mean of squared gradients", fraction()),
+        option("eps", &T::eps, "term that Adam adds to the root in the denominator", more_than(0)),
+        option("schedule", &T::schedule, "schedule of the learning rate after the warm-up"),
+        option("warmup", &T::warmup, "updates of the warm-up, in which the learning rate rises",
+               at_least(0)),
+        option("step_every", &T::step_every, "updates between two steps of the schedule step",
+               described("0; >= 1 with the schedule step", at_least(0))),
+        option("milestones", &T::milestones,
+               "points of the schedule milestones, in percent of the run's updates, as "
+               "\"[50,75]\"; each multiplies the learning rate by step_factor",
+               described("[], or ascending percents, 1 to 99")),
         option("step_factor", &T::step_factor,
-               "of the schedules step and milestones: the factor of the learning rate at a step",
+               "factor of the learning rate at each step of the schedules step and milestones",
                more_than(0)),
         option("min_factor", &T::min_factor,
-               "of the schedule cosine: the learning rate ends at so many times lr", between(0, 1)),
+               "final learning rate of the schedule cosine, as a fraction of lr", between(0, 1)),
         option("warmup_init_lr", &T::warmup_init_lr,
-               "the learning rate of the first update of the warm-up; 0: lr / warmup",
+               "learning rate of the first update of the warm-up; 0: lr / warmup",
                described("0 to lr", at_least(0))),
         option("stop_min_lr", &T::stop_min_lr,
-               "the run ends when the learning rate has fallen to this after the warm-up; 0: never",
+               "learning rate at which the run ends, once it has fallen to it after the warm-up; "
+               "0: never",
                at_least(0)),
         option("clip", &T::clip,
-               "how gradients are limited: all as one, each tensor, or each element"),
-        option("clip_limit", &T::clip_limit, "the limit of the norm, or of an element",
+               "clipping of gradients: by the norm of all together (global), by the norm of each "
+               "tensor, or element by element"),
+        option("clip_limit", &T::clip_limit,
+               "largest norm, or absolute value of an element, that clipping permits",
                more_than(0))};
   }
   static constexpr auto shard_fields() {
     using T = TrainOptions;
     return std::tuple{
         option("shards", &T::shards,
-               "pieces of a batch whose gradients are added up in a fixed order; as many processes "
-               "may share the work",
+               "pieces of a batch whose gradients are summed in a fixed order; up to as many "
+               "processes can share the work",
                between(1, 65536)),
         option("statistics", &T::statistics,
-               "the rows that norms over the batch take statistics from: those of all shards and "
-               "micro-batches of an update, synchronised, or those of each by itself, local"),
+               "rows from which norms over the batch take statistics: all shards and micro-batches "
+               "of an update (synchronised), or each one separately (local)"),
         option("compute", &T::compute,
-               "the type of the factors of products while training: f32, bf16, or auto, the faster "
-               "of both by a measurement")};
+               "type of the factors of matrix products in training; auto measures both and takes "
+               "the faster one")};
   }
   static constexpr auto run_fields() {
     using T = TrainOptions;
     return std::tuple{
         option("eval_every", &T::eval_every,
-               "how often the validation is measured: epochs as 1e, or updates as 300u",
+               "interval of validations, in epochs (1e) or updates (300u)",
                described("epochs as 1e or updates as 300u, at least 1", at_least(1))),
         option("test_every", &T::test_every,
-               "how often the test set is measured; 0e: at the end only",
+               "interval of evaluations on the test set; 0e: only at the end",
                described("epochs as 1e or updates as 300u, or 0", at_least(0))),
         option("patience", &T::patience,
-               "the run ends after so many validations without a better one; 0: never",
+               "validations without an improvement after which the run ends; 0: no limit",
                at_least(0)),
         option("checkpoint_every", &T::checkpoint_every,
-               "updates between checkpoints; 0: after every epoch only", at_least(0)),
-        option("keep_checkpoints", &T::keep_checkpoints, "checkpoints that stay, the last so many",
+               "updates between checkpoints; 0: only after every epoch", at_least(0)),
+        option("keep_checkpoints", &T::keep_checkpoints, "number of latest checkpoints to keep",
                between(1, 1000000)),
         option("average_last", &T::average_last,
-               "checkpoints whose average is written as well, the last so many; 0: none",
+               "number of latest checkpoints whose average is also written; 0: none",
                described("0 to keep_checkpoints", at_least(0))),
         option("log_every", &T::log_every, "updates between two lines of metrics.jsonl",
                at_least(1)),
-        option("on_nonfinite", &T::on_nonfinite,
-               "what happens when a loss or gradient is not finite"),
+        option("on_nonfinite", &T::on_nonfinite, "action if a loss or gradient is not finite"),
         option("nonfinite_limit", &T::nonfinite_limit,
-               "updates left out in a row, or times gone back, until the run stops after all",
-               at_least(1)),
+               "consecutive skipped updates, or rollbacks, after which the run stops", at_least(1)),
         option("observe", &T::observe,
-               "what observers write into observations/ on the way (keel list observers); empty: "
-               "nothing",
+               "observers, which write to observations/ during the run (keel list observers)",
                described("observers, as KIND{key=value,...};KIND"))};
   }
   static constexpr auto fields() {
@@ -193,13 +188,13 @@ struct DataOptions {
   static constexpr auto fields() {
     using T = DataOptions;
     return std::tuple{
-        option("source", &T::source, "builtin, or a folder with the real data",
+        option("source", &T::source, "source of the data: builtin, or a folder with the real files",
                described("builtin, or a folder")),
         option("train_rows", &T::train_rows,
-               "training rows that are used, the first so many, or of pictures in folders so many "
-               "drawn by data.seed; 0: all",
+               "number of training rows to use: the first ones, or, of pictures in folders, a "
+               "random choice by data.seed; 0: all",
                at_least(0)),
-        option("seed", &T::seed, "of data that is made up, and of random splits", at_least(0))};
+        option("seed", &T::seed, "seed of built-in data and of random splits", at_least(0))};
   }
   void validate() const;
   // Throws Error{kIo} if there is no such folder.

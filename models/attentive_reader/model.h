@@ -61,39 +61,39 @@ struct AttentiveReaderOptions {
   static constexpr auto fields() {
     using T = AttentiveReaderOptions;
     return std::tuple{
-        option("norm", &T::norm, "the norm of the LSTMs", norm_name()),
+        option("norm", &T::norm, "norm of the LSTMs", norm_name()),
         option("norm_of", &T::norm_of, nn::kNormOfHelp),
-        option("input_norm", &T::input_norm,
-               "the norm of the LSTMs' maps of inputs, where it is another one; empty: as norm",
-               described("a norm, or nothing")),
+        option(
+            "input_norm", &T::input_norm,
+            "norm of the products with the LSTMs' inputs, if it differs; empty: the same as norm",
+            described("a norm, or empty")),
         option("sites", &T::sites,
-               "lstm: the norm is at the maps of inputs, of states and of the cell; everywhere: of "
-               "attention and readout too"),
+               "places of the norm. lstm: the products with inputs and states, and the cell; "
+               "everywhere: attention and readout too"),
         option("statistics", &T::statistics,
-               "what norms over the batch count: the text, or padding too, where it is repeated "
+               "positions that norms over the batch count: the text, or repeated padding too "
                "(Cooijmans et al. 2016)"),
         option("init", &T::init,
-               "xavier: Xavier-uniform, recurrent weights orthogonal; release: as the release of "
-               "Cooijmans et al. draws weights"),
-        option("width", &T::width, "units of word vectors, of the LSTMs and of the readout",
-               between(1, 65536)),
-        option("dropout", &T::dropout, "of word vectors and of the readout", fraction()),
-        option("forget_bias", &T::forget_bias, "what the forget gate's bias begins with",
+               "initial weights. xavier: Xavier-uniform, recurrent weights orthogonal; release: as "
+               "in the release of Cooijmans et al."),
+        option("width", &T::width, "width of word vectors, LSTMs and readout", between(1, 65536)),
+        option("dropout", &T::dropout, "dropout rate of word vectors and of the readout",
+               fraction()),
+        option("forget_bias", &T::forget_bias, "initial bias of the forget gate",
                between(-100, 100)),
         option("bidirectional", &T::bidirectional,
-               "passages and questions are read in both directions, by an LSTM for each"),
+               "true to read passages and questions in both directions, with one LSTM for each "
+               "direction"),
         option("start_noise", &T::start_noise,
-               "in training, the standard deviation of noise on the first h of the LSTMs",
+               "standard deviation of the noise on the LSTMs' first state h in training",
                between(0, 100)),
-        option("corpus", &T::corpus, "the form of the files in the folder of the data"),
-        option("babi_task", &T::babi_task,
-               "of the corpus babi: the number of the task; 0: all of them", between(0, 20)),
-        option("sentences", &T::sentences, "sentences of a passage that are kept; 0: all",
+        option("corpus", &T::corpus, "format of the files in the data folder"),
+        option("babi_task", &T::babi_task, "number of the bAbI task; 0: all", between(0, 20)),
+        option("sentences", &T::sentences, "number of sentences kept of a passage; 0: all",
                at_least(0)),
-        option("longest", &T::longest, "tokens of a passage that is trained on, at the most",
+        option("longest", &T::longest, "most tokens of a training passage",
                between(1, double(kMostQuestionTokens))),
-        option("max_words", &T::max_words,
-               "words that have a number, at the most; 0: every word has one", at_least(0))};
+        option("max_words", &T::max_words, "size of the vocabulary; 0: all words", at_least(0))};
   }
   void validate() const;
 };

@@ -33,57 +33,60 @@ struct CharLmOptions {
   static constexpr auto fields() {
     using T = CharLmOptions;
     return std::tuple{
-        option("norm", &T::norm, "the norm used in both branches of each layer", norm_name()),
-        option("scaling", &T::scaling, "a scaling of rows in front of every norm",
+        option("norm", &T::norm, "norm used in both branches of each layer", norm_name()),
+        option("scaling", &T::scaling, "scaling of rows before every norm; empty: none",
                nn::scaling_name()),
         option("pre_norm", &T::pre_norm,
-               "norms before attention and feed-forward layer, in place of norms after the sums"),
+               "true for norms before attention and feed-forward layers; false for norms after the "
+               "residual sums"),
         option("layers", &T::layers, "layers", between(1, 65536)),
-        option("width", &T::width, "features of a position, an even number", between(4, 65536)),
-        option("heads", &T::heads, "heads of the attention",
+        option("width", &T::width, "width of the layers, an even number", between(4, 65536)),
+        option("heads", &T::heads, "attention heads",
                described("a divisor of the width", between(1, 65536))),
-        option("feed_forward", &T::feed_forward, "units of the feed-forward layers",
+        option("feed_forward", &T::feed_forward, "hidden units of the feed-forward layers",
                between(1, 1048576)),
         option("dropout", &T::dropout,
-               "of embeddings, distances, branches, feed-forward units and the last layer",
+               "dropout rate of embeddings, distances, branches, feed-forward units and the last "
+               "layer",
                fraction()),
         option("init", &T::init,
-               "the layers' weights at the start. normal: N(0, init_deviation^2); kaiming: "
-               "U(+-1/sqrt(fan_in))"),
+               "initial weights of the layers: N(0, init_deviation^2) or U(+-1/sqrt(fan_in)) "
+               "(kaiming)"),
         option("init_deviation", &T::init_deviation,
-               "the standard deviation at the start of embeddings, u and w, and by init = normal "
-               "of the layers' weights",
+               "initial standard deviation of embeddings, u and w, and with init = normal of the "
+               "layers' weights",
                more_than(0)),
         option("gain_deviation", &T::gain_deviation,
-               "the standard deviation of the norms' gains at the start; scalenorm and weightnorm "
-               "keep "
-               "theirs",
+               "standard deviation of the norms' initial gains; scalenorm and weightnorm keep "
+               "their own",
                at_least(0)),
-        option("segment", &T::segment, "symbols of a lane that a training batch has",
+        option("segment", &T::segment, "symbols of each lane in a training batch",
                between(1, 1048576)),
-        option("memory", &T::memory, "symbols before its segment that training sees",
+        option("memory", &T::memory, "symbols before its segment that attention sees in training",
                between(0, 1048576)),
         option("short_segment", &T::short_segment,
-               "what happens in training to the last segment of the lanes if it is shorter"),
-        option("evaluation_lanes", &T::evaluation_lanes, "lanes of an evaluation",
+               "treatment in training of the last segment of the lanes if it is shorter"),
+        option("evaluation_lanes", &T::evaluation_lanes, "lanes in an evaluation",
                between(1, 65536)),
         option("evaluation_segment", &T::evaluation_segment,
-               "symbols of a lane that a batch of an evaluation has", between(1, 1048576)),
+               "symbols of each lane in a batch of an evaluation", between(1, 1048576)),
         option("evaluation_memory", &T::evaluation_memory,
-               "symbols before its segment that an evaluation sees", between(0, 1048576)),
+               "symbols before its segment that attention sees in an evaluation",
+               between(0, 1048576)),
         option("same_length", &T::same_length,
-               "in an evaluation each symbol sees evaluation_memory symbols, itself included; "
-               "otherwise those of the memory and of its segment so far"),
-        option("clamp", &T::clamp,
-               "in an evaluation distances beyond this count as this one; 0: none do",
+               "true if each symbol of an evaluation sees evaluation_memory symbols, itself "
+               "included; false for the whole memory and its segment so far"),
+        option("clamp", &T::clamp, "largest distance that an evaluation distinguishes; 0: no limit",
                between(0, 1048576)),
         option("alphabet", &T::alphabet,
-               "bytes: every byte is a symbol; txl: line feeds are dropped, as the release does"),
-        option("file", &T::file, "the file in a folder of data, which may end in .gz or .xz",
+               "symbols: every byte, or all bytes but line feeds, which the release of "
+               "Transformer-XL drops (txl)"),
+        option("file", &T::file,
+               "name of the file in the data folder; the file itself may end in .gz or .xz",
                described("a file's name")),
-        option(
-            "parts", &T::parts,
-            "90-5-5: a file's parts for training, validation and test; whole: each is the file")};
+        option("parts", &T::parts,
+               "parts of the file for training, validation and test: 90, 5 and 5 %, or the whole "
+               "file for each")};
   }
   void validate() const;
 };

@@ -15,13 +15,12 @@ struct CifarResnet20Options {
   static constexpr auto fields() {
     using T = CifarResnet20Options;
     return std::tuple{
-        option("depth", &T::depth, "layers with weights: 8, 14, 20, 32, 44, 56 or 110, say",
+        option("depth", &T::depth, "layers with weights, such as 8, 14, 20, 32, 44, 56 or 110",
                described("6 n + 2, 8 to 1202", between(8, 1202))),
         option("width", &T::width,
-               "channels of the first stage; the second and third have 2 and 4 "
-               "times as many",
+               "channels of the first stage; the second has twice as many, the third four times",
                described("an even number, 2 to 4096", between(2, 4096))),
-        option("norm", &T::norm, "the norm after every convolution", norm_name()),
+        option("norm", &T::norm, "norm after every convolution", norm_name()),
         option("augment", &T::augment, kAugmentMeaning)};
   }
   void validate() const;

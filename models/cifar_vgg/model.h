@@ -13,10 +13,11 @@ struct CifarVggOptions {
 
   static constexpr auto fields() {
     using T = CifarVggOptions;
-    return std::tuple{option("divisor", &T::divisor, "divides the channels and units of all layers",
-                             described("a divisor of 64", between(1, 64))),
-                      option("norm", &T::norm, "the norm after every convolution", norm_name()),
-                      option("augment", &T::augment, kAugmentMeaning)};
+    return std::tuple{
+        option("divisor", &T::divisor, "divisor of the channels and units of all layers",
+               described("a divisor of 64", between(1, 64))),
+        option("norm", &T::norm, "norm after every convolution", norm_name()),
+        option("augment", &T::augment, kAugmentMeaning)};
   }
   void validate() const;
 };

@@ -15,12 +15,12 @@ struct DeepLinearOptions {
     using T = DeepLinearOptions;
     return std::tuple{
         option("layers", &T::layers, "linear layers", between(1, 1000)),
-        option("width", &T::width, "units of every layer, of inputs and of targets",
+        option("width", &T::width, "width of every layer, of inputs and of targets",
                between(2, 10000)),
         option("samples", &T::samples,
-               "training rows; a fifth as many validate, and a fifth as many test",
+               "number of training rows; validation and test have a fifth as many each",
                between(5, 10000000)),
-        option("norm", &T::norm, "the norm of every layer but the last", norm_name())};
+        option("norm", &T::norm, "norm of every layer but the last", norm_name())};
   }
   void validate() const;
 };

@@ -36,21 +36,22 @@ struct DependencyParserOptions {
   static constexpr auto fields() {
     using T = DependencyParserOptions;
     return std::tuple{
-        option("norm", &T::norm, "the norm of every layer but the last", norm_name()),
-        option("activation", &T::activation, "what comes after the norm of a hidden layer"),
+        option("norm", &T::norm, "norm of every layer but the last", norm_name()),
+        option("activation", &T::activation, "activation after the norm of a hidden layer"),
         option("init", &T::init,
-               "xavier: Xavier-uniform; uniform: U(-0.01, 0.01), as Chen & Manning"),
+               "initial weights: Xavier-uniform, or U(-0.01, 0.01) as in Chen & Manning"),
         option("layers", &T::layers, "linear layers; 2 have one hidden layer between them",
                between(2, 100)),
         option("hidden", &T::hidden, "units of a hidden layer", between(1, 1000000)),
-        option("embedding", &T::embedding, "numbers of the vector of a word, tag or label",
+        option("embedding", &T::embedding, "width of the vectors of words, tags and labels",
                between(1, 65536)),
         option("embedding_range", &T::embedding_range,
-               "those vectors begin within plus and minus this", more_than(0, 100)),
-        option("dropout", &T::dropout, "of hidden units", fraction()),
-        option("input_dropout", &T::input_dropout, "of the vectors of words, tags and labels",
-               fraction()),
-        option("min_count", &T::min_count, "training words that occur less often count as unknown",
+               "largest absolute value of the initial vectors", more_than(0, 100)),
+        option("dropout", &T::dropout, "dropout rate of hidden units", fraction()),
+        option("input_dropout", &T::input_dropout,
+               "dropout rate of the vectors of words, tags and labels", fraction()),
+        option("min_count", &T::min_count,
+               "least number of occurrences in the training data; rarer words count as unknown",
                at_least(1))};
   }
   void validate() const;

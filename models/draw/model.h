@@ -21,24 +21,23 @@ struct DrawOptions {
   static constexpr auto fields() {
     using T = DrawOptions;
     return std::tuple{
-        option("norm", &T::norm, "the norm of both cells' c, before the tanh of their output",
+        option("norm", &T::norm, "norm of both cells' c, before the tanh of their output",
                norm_name()),
-        option("glimpses", &T::glimpses, "steps in which an image is read and drawn",
+        option("glimpses", &T::glimpses, "number of steps in which an image is read and drawn",
                between(1, 65536)),
-        option("width", &T::width, "units of the encoder and of the decoder", between(1, 65536)),
-        option("latent", &T::latent, "numbers that are drawn at every step", between(1, 65536)),
-        option("read", &T::read, "rows and columns of the patch that is read", between(2, 1024)),
-        option("write", &T::write, "rows and columns of the patch that is written",
-               between(2, 1024)),
+        option("width", &T::width, "width of the encoder and of the decoder", between(1, 65536)),
+        option("latent", &T::latent, "latent variables of each step", between(1, 65536)),
+        option("read", &T::read, "side of the patch that is read", between(2, 1024)),
+        option("write", &T::write, "side of the patch that is written", between(2, 1024)),
         option("grid", &T::grid,
-               "where the filters of a patch stand: as the paper says, or as its release does"),
-        option("binarize", &T::binarize, "how grey pixels become black or white"),
-        option("init_deviation", &T::init_deviation,
-               "the standard deviation of the weights at the start", more_than(0)),
-        option("sample_seed", &T::sample_seed, "the seed of what evaluation and samples draw",
-               at_least(0)),
+               "positions of the filters of a patch: as in the paper, or as in its release"),
+        option("binarize", &T::binarize, "conversion of grey pixels to black or white"),
+        option("init_deviation", &T::init_deviation, "standard deviation of the initial weights",
+               more_than(0)),
+        option("sample_seed", &T::sample_seed,
+               "seed of the latent variables in evaluation and samples", at_least(0)),
         option("test_samples", &T::test_samples,
-               "latents that are drawn for each test image; its bound is their mean",
+               "samples of the latent variables for each test image, whose bounds are averaged",
                between(1, 1000))};
   }
   void validate() const;

@@ -22,12 +22,12 @@ struct MnistCnnOptions {
     return std::tuple{
         option("architecture", &T::architecture,
                "A: two convolutions and two dense layers, norm on the 500 hidden units; B: one "
-               "dense layer, norm on the logits; C: as A, norm on the convolutions too; D: as A, "
-               "norm only on the convolutions",
+               "dense layer, norm on the logits; C: like A, with norms on the convolutions too; D: "
+               "like A, with norms only on the convolutions",
                described("A, B, C or D")),
-        option("norm", &T::norm, "the norm at the places that the architecture says", norm_name()),
+        option("norm", &T::norm, "norm at the places that the architecture names", norm_name()),
         option("standardize", &T::standardize,
-               "whether pixels are (x / 255 - 0.1307) / 0.3081, in place of x / 255")};
+               "scaling of pixels to (x / 255 - 0.1307) / 0.3081 instead of x / 255")};
   }
   void validate() const;
 };

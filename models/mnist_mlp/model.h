@@ -20,12 +20,11 @@ struct MnistMlpOptions {
     return std::tuple{
         option("hidden", &T::hidden, "units of a hidden layer", between(1, 1000000)),
         option("layers", &T::layers, "hidden layers", between(1, 100)),
-        option("norm", &T::norm, "the norm of every hidden layer", norm_name()),
-        option("placement", &T::placement,
-               "where that norm stands: before the activation, or after it"),
+        option("norm", &T::norm, "norm of every hidden layer", norm_name()),
+        option("placement", &T::placement, "place of the norm: before or after the activation"),
         option("batchnorm_options", &T::batchnorm_options,
-               "options that apply where the norm is batchnorm and does not give them itself",
-               described("KEY=VALUE,... or nothing"))};
+               "options of batchnorm, unless the norm gives them itself",
+               described("KEY=VALUE,..., or empty"))};
   }
   void validate() const;
 };

@@ -46,25 +46,27 @@ struct OrderEmbeddingsOptions {
   static constexpr auto fields() {
     using T = OrderEmbeddingsOptions;
     return std::tuple{
-        option("norm", &T::norm, "the norm at the four products of the GRU", norm_name()),
+        option("norm", &T::norm, "norm at the four products of the GRU", norm_name()),
         option("norm_of", &T::norm_of, nn::kNormOfHelp),
         option("error", &T::error,
-               "order: how far a caption and an image violate their order; symmetric: minus their "
-               "product"),
-        option("margin", &T::margin, "by which a wrong pair has to be worse than a right one",
+               "score of a caption and an image: their violation of the order, or minus their "
+               "product (symmetric)"),
+        option("margin", &T::margin,
+               "margin by which the score of a wrong pair must exceed that of a right one",
                more_than(0, 1000)),
-        option("width", &T::width, "units of the embeddings and of the GRU", between(1, 65536)),
-        option("word_width", &T::word_width, "numbers of the vector of a word", between(1, 65536)),
+        option("width", &T::width, "width of the embeddings and of the GRU", between(1, 65536)),
+        option("word_width", &T::word_width, "width of word vectors", between(1, 65536)),
         option("features", &T::features,
-               "of images: from files beside the captions, or made up from words of the captions"),
-        option("lower_case", &T::lower_case, "whether captions are put into lower case"),
+               "features of the images: read from files beside the captions, or computed from the "
+               "words of the captions (synthetic)"),
+        option("lower_case", &T::lower_case, "conversion of captions to lower case"),
         option("valid_images", &T::valid_images,
-               "images of the validation, the first so many; 0: all", at_least(0)),
-        option("fold", &T::fold, "images among which a caption has to find its own",
+               "number of validation images, the first ones; 0: all", at_least(0)),
+        option("fold", &T::fold, "number of images among which each caption must find its own",
                between(1, 1000000)),
         option("images", &T::images,
-               "a file of features of images, which predict ranks for a caption; empty: none",
-               described("a file, or nothing"))};
+               "file with features of the images that predict ranks for a caption; empty: none",
+               described("a file, or empty"))};
   }
   void validate() const;
 };

@@ -35,24 +35,24 @@ struct SkipThoughtsOptions {
   static constexpr auto fields() {
     using T = SkipThoughtsOptions;
     return std::tuple{
-        option("norm", &T::norm, "the norm at the four products of every GRU", norm_name()),
+        option("norm", &T::norm, "norm at the four products of every GRU", norm_name()),
         option("norm_of", &T::norm_of, nn::kNormOfHelp),
-        option("width", &T::width, "units of the vector of a sentence", between(1, 65536)),
-        option("word_width", &T::word_width, "numbers of the vector of a word", between(1, 65536)),
+        option("width", &T::width, "width of sentence vectors", between(1, 65536)),
+        option("word_width", &T::word_width, "width of word vectors", between(1, 65536)),
         option("condition", &T::condition,
-               "where a decoder has the sentence's vector: in its first state, or at every step"),
-        option("symbols", &T::symbols,
-               "words that have a number, at the most, with the special ones",
+               "place where a decoder takes the sentence vector: its first state, or every step"),
+        option("symbols", &T::symbols, "size of the vocabulary, special symbols included",
                between(5, 10000000)),
         option("most_words", &T::most_words,
-               "words of a sentence; longer ones and their neighbours are left out",
+               "most words of a sentence; longer ones and their neighbours are dropped",
                between(1, 60)),
-        option("lower_case", &T::lower_case, "whether sentences are put into lower case"),
+        option("lower_case", &T::lower_case, "conversion of sentences to lower case"),
         option("summed_loss", &T::summed_loss,
-               "whether the loss of a micro-batch is the sum over its words, or their mean"),
+               "true for a loss that is the sum over the words of a micro-batch; false for their "
+               "mean"),
         option("vectors", &T::vectors,
-               "a file of vectors for words that training did not have; empty: none",
-               described("a file, or nothing"))};
+               "file with vectors for words that are not in the training data; empty: none",
+               described("a file, or empty"))};
   }
   void validate() const;
 };

@@ -27,33 +27,36 @@ struct TextClassifierOptions {
   static constexpr auto fields() {
     using T = TextClassifierOptions;
     return std::tuple{
-        option("task", &T::task,
-               "rt: film reviews, two classes; sst5: five; files: labels of your own",
-               described("rt, sst5 or files")),
-        option("norm", &T::norm, "the norm of the encoder layers and of what follows them",
+        option(
+            "task", &T::task,
+            "data: film reviews of two classes (rt) or five (sst5), or files with your own labels",
+            described("rt, sst5 or files")),
+        option("norm", &T::norm, "norm of the encoder layers and of the layers after them",
                norm_name()),
-        option("scaling", &T::scaling, "a scaling of rows in front of every norm",
+        option("scaling", &T::scaling, "scaling of rows before every norm; empty: none",
                nn::scaling_name()),
-        option("place", &T::place, "of norms: before a sublayer, or after the sum",
+        option("place", &T::place,
+               "place of the norms: before a sublayer (pre), or after the residual sum (post)",
                described("pre or post")),
-        option("init", &T::init, "of projections: Xavier-uniform, or U(+-1/sqrt(fan_in))",
+        option("init", &T::init,
+               "initial weights of projections: Xavier-uniform, or U(+-1/sqrt(fan_in)) (kaiming)",
                described("xavier or kaiming")),
-        option("positions", &T::positions,
-               "how positions are told: by sines, or by learned vectors",
+        option("positions", &T::positions, "encoding of positions: sinusoidal, or learned vectors",
                described("sinusoidal or learned")),
         option("layers", &T::layers, "encoder layers", between(1, 1000)),
-        option("width", &T::width, "units of a word's vector and of the layers",
+        option("width", &T::width, "width of word vectors and of the layers",
                described("an even number, 4 to 65536", between(4, 65536))),
-        option("heads", &T::heads, "heads of the attention",
+        option("heads", &T::heads, "attention heads",
                described("a divisor of the width", at_least(1))),
         option("feed_forward", &T::feed_forward, "hidden units of a feed-forward layer",
                between(1, 1000000)),
-        option("dropout", &T::dropout, "of embeddings and sublayers", fraction()),
-        option("relu_dropout", &T::relu_dropout, "of the hidden units of feed-forward layers",
-               fraction()),
-        option("min_count", &T::min_count, "training words that occur less often count as unknown",
+        option("dropout", &T::dropout, "dropout rate of embeddings and sublayers", fraction()),
+        option("relu_dropout", &T::relu_dropout,
+               "dropout rate of the hidden units of feed-forward layers", fraction()),
+        option("min_count", &T::min_count,
+               "least number of occurrences in the training data; rarer words count as unknown",
                at_least(1)),
-        option("lower_case", &T::lower_case, "whether text is put into lower case")};
+        option("lower_case", &T::lower_case, "conversion of text to lower case")};
   }
   void validate() const;
 };

@@ -83,84 +83,90 @@ struct TranslationModelOptions {
   static constexpr auto data_fields() {
     using T = TranslationModelOptions;
     return std::tuple{
-        option("corpus", &T::corpus, "the form of the files in the folder of the data",
+        option("corpus", &T::corpus, "format of the files in the data folder",
                described("multi30k, tatoeba, iwslt14, iwslt15, wmt or files")),
         option("languages", &T::languages,
-               "source and target: the endings of the names of their files",
+               "source and target language, which end the names of their files",
                described("SOURCE-TARGET")),
-        option("lower_case", &T::lower_case, "whether text is put into lower case"),
+        option("lower_case", &T::lower_case, "conversion of text to lower case"),
         option("tokenized", &T::tokenized,
-               "of the corpus files: whether their lines are tokens already"),
+               "for the corpus files: true if the lines are tokenized already"),
         option("merges", &T::merges, "merges of byte-pair encoding; 0: symbols are whole words",
                between(0, 10000000)),
         option("fit_merges", &T::fit_merges,
-               "as many merges as make the dictionaries of source_symbols and target_symbols, "
-               "which no symbol is then too rare for"),
-        option("min_count", &T::min_count, "symbols that occur less often count as unknown",
-               at_least(1)),
-        option("joint", &T::joint, "whether both languages share merges and dictionary"),
+               "true for as many merges as give dictionaries of source_symbols and target_symbols, "
+               "in place of merges and min_count"),
+        option("min_count", &T::min_count,
+               "least number of occurrences; rarer symbols count as unknown", at_least(1)),
+        option("joint", &T::joint, "true if both languages share merges and dictionary"),
         option("source_symbols", &T::source_symbols,
-               "the most frequent symbols of the source, or of both languages if joint, that are "
-               "known; 0: all",
+               "size of the source dictionary, or of the common one if joint: its most frequent "
+               "symbols; 0: all",
                at_least(0)),
         option("target_symbols", &T::target_symbols,
-               "the most frequent symbols of the target that are known, unless joint; 0: all",
+               "size of the target dictionary, unless joint: its most frequent symbols; 0: all",
                at_least(0)),
         option("most_words", &T::most_words,
-               "training pairs with a side of more words are left out; 0: none", at_least(0)),
+               "most words of a side of a training pair; longer pairs are dropped; 0: no limit",
+               at_least(0)),
         option("most_ratio", &T::most_ratio,
-               "training pairs with one side longer by this factor are left out; 0: none",
-               described("0, or 1 or more", at_least(0))),
+               "largest ratio of the lengths of a training pair; others are dropped; 0: no limit",
+               described("0, or >= 1", at_least(0))),
         option("most_subwords", &T::most_subwords,
-               "above 0: this length and most_ratio are of sub-words, in place of words",
+               "most sub-words of a side of a training pair; above 0, most_ratio counts sub-words "
+               "instead of words; 0: no limit",
                at_least(0))};
   }
   static constexpr auto norm_fields() {
     using T = TranslationModelOptions;
     return std::tuple{
-        option("norm", &T::norm, "the norm at the places that sites says", norm_name()),
+        option("norm", &T::norm, "norm at the places that sites names", norm_name()),
         option("final_norm", &T::final_norm,
-               "the norm after the last layers, where those are normed; empty: as norm",
-               described("a norm, or nothing")),
-        option("scaling", &T::scaling, "a scaling of rows before these norms", nn::scaling_name()),
-        option("scaled_norms", &T::scaled_norms,
-               "the norms that the scaling stands before, where one is chosen; empty: any",
-               described("names of norms with commas, or nothing")),
+               "norm after the last layer of encoder and decoder, if there is one; empty: the same "
+               "as norm",
+               described("a norm, or empty")),
+        option("scaling", &T::scaling, "scaling of rows before these norms; empty: none",
+               nn::scaling_name()),
+        option("scaled_norms", &T::scaled_norms, "norms that the scaling precedes; empty: all",
+               described("names of norms, with commas, or empty")),
         option("sites", &T::sites,
-               "which norms are of that kind, the others being layernorm: all, the encoder's, or "
-               "those after the last layers"),
-        option("place", &T::place, "of norms: before a sublayer, or after the sum"),
+               "norms of the chosen kind: all, those of the encoder, or those after the last "
+               "layers; the others are layernorm"),
+        option("place", &T::place,
+               "place of the norms: before a sublayer (pre), or after the residual sum (post)"),
         option("init", &T::init,
-               "fairseq: Xavier-uniform, with the gain 1/sqrt(2) for attention; kaiming: "
-               "U(+-1/sqrt(fan_in)); x19_release: that only for attention"),
+               "initial weights. fairseq: Xavier-uniform, with the gain 1/sqrt(2) for attention; "
+               "kaiming: U(+-1/sqrt(fan_in)); x19_release: that for attention, Xavier-uniform for "
+               "feed-forward layers"),
         option("embeddings", &T::embeddings,
-               "which tables are one: both languages' and the logits' weights, the target's and "
-               "the logits', or none")};
+               "shared tables: both embeddings and the weights of the logits (all), the target's "
+               "embedding and those weights (target), or none")};
   }
   static constexpr auto network_fields() {
     using T = TranslationModelOptions;
     return std::tuple{
-        option("layers", &T::layers, "layers of the encoder, and of the decoder", between(1, 1000)),
-        option("width", &T::width, "units of a symbol's vector and of the layers",
+        option("layers", &T::layers, "layers of the encoder and of the decoder", between(1, 1000)),
+        option("width", &T::width, "width of symbol vectors and of the layers",
                described("an even number, 4 to 65536", between(4, 65536))),
-        option("heads", &T::heads, "heads of the attention",
+        option("heads", &T::heads, "attention heads",
                described("a divisor of the width", at_least(1))),
         option("feed_forward", &T::feed_forward, "hidden units of a feed-forward layer",
                between(1, 1000000)),
-        option("dropout", &T::dropout, "of embeddings and sublayers", fraction()),
-        option("attention_dropout", &T::attention_dropout, "of attention's weights", fraction()),
-        option("relu_dropout", &T::relu_dropout, "of the hidden units of feed-forward layers",
+        option("dropout", &T::dropout, "dropout rate of embeddings and sublayers", fraction()),
+        option("attention_dropout", &T::attention_dropout, "dropout rate of attention weights",
                fraction()),
+        option("relu_dropout", &T::relu_dropout,
+               "dropout rate of the hidden units of feed-forward layers", fraction()),
         option("label_smoothing", &T::label_smoothing,
-               "the share of probability that the loss spreads over all symbols", fraction()),
-        option("beam", &T::beam, "hypotheses that a search keeps", between(1, 1000)),
+               "label smoothing: the probability that the loss spreads over all symbols",
+               fraction()),
+        option("beam", &T::beam, "beam width: hypotheses that the search keeps", between(1, 1000)),
         option("length_penalty", &T::length_penalty,
-               "the power of the length by which a hypothesis' log-probability is divided",
+               "exponent of the length by which the log-probability of a hypothesis is divided",
                between(0, 100)),
-        option("longest", &T::longest, "sub-words of a translation, at the most",
-               between(1, 10000)),
+        option("longest", &T::longest, "most sub-words of a translation", between(1, 10000)),
         option("translated_rows", &T::translated_rows,
-               "sentences of the validation that are translated for its BLEU", at_least(1))};
+               "validation sentences that are translated to measure BLEU", at_least(1))};
   }
   static constexpr auto fields() {
     return std::tuple_cat(data_fields(), norm_fields(), network_fields());

@@ -55,48 +55,52 @@ struct WordLmOptions {
     using T = WordLmOptions;
     return std::tuple{
         option("corpus", &T::corpus,
-               "the files in the folder of the data: ptb.train.txt, wiki.train.tokens or train.txt "
-               "and their like"),
-        option("min_count", &T::min_count, "training words that occur less often are unknown",
+               "files in the data folder: ptb.train.txt and so on (ptb), wiki.train.tokens "
+               "(wikitext) or train.txt (files)"),
+        option("min_count", &T::min_count,
+               "least number of occurrences in the training data; rarer words count as unknown",
                at_least(1)),
         option("max_words", &T::max_words,
-               "words that have a number, at the most; the others are unknown; 0: no limit",
-               at_least(0)),
-        option("norm", &T::norm, "the norm of every layer", norm_name()),
-        option("scaling", &T::scaling, "a scaling of rows in front of every norm",
+               "size of the vocabulary; other words count as unknown; 0: no limit", at_least(0)),
+        option("norm", &T::norm, "norm of every layer", norm_name()),
+        option("scaling", &T::scaling, "scaling of rows before every norm; empty: none",
                nn::scaling_name()),
-        option("place", &T::place, "of norms: before a sublayer, or after the sum"),
+        option("place", &T::place,
+               "place of the norms: before a sublayer (pre), or after the residual sum (post)"),
         option("final_norm", &T::final_norm,
-               "with the place pre: whether there is a norm after the last layer too"),
+               "true for a norm after the last layer too, with place = pre"),
         option("attention", &T::attention,
-               "multilinear: products of keys and values; softmax: probabilities of keys"),
+               "attention: multilinear (products of keys and values), or softmax"),
         option("mask", &T::mask,
-               "none: words read those after them, which is no language model, and shows the leak"),
-        option("layers", &T::layers, "layers of attention and feed-forward", between(1, 1000)),
-        option("width", &T::width, "units of a word's vector and of the layers",
+               "mask of the attention; with none, words also see later words, so that the network "
+               "is not a language model"),
+        option("layers", &T::layers, "layers, each with attention and feed-forward",
+               between(1, 1000)),
+        option("width", &T::width, "width of word vectors and of the layers",
                described("an even number, 4 to 65536", between(4, 65536))),
         option("feed_forward", &T::feed_forward, "hidden units of a feed-forward layer",
                between(1, 1000000)),
-        option("rank", &T::rank, "of multilinear attention: the width of queries, keys and values",
+        option("rank", &T::rank, "width of queries, keys and values in multilinear attention",
                between(1, 65536)),
-        option("cores", &T::cores, "of multilinear attention: cores, whose mean it takes",
+        option("cores", &T::cores, "cores of multilinear attention, which are averaged",
                between(1, 1000)),
-        option("heads", &T::heads, "of softmax attention",
+        option("heads", &T::heads, "heads of softmax attention",
                described("a divisor of the width", at_least(1))),
         option("length", &T::length,
-               "words of a segment, which sees no other; multilinear attention takes at most 512",
+               "words of a segment, which sees no other segment; at most 512 with multilinear "
+               "attention",
                between(1, 4096)),
-        option("dropout", &T::dropout, "of embeddings, sublayers and hidden units", fraction()),
+        option("dropout", &T::dropout, "dropout rate of embeddings, sublayers and hidden units",
+               fraction()),
         option("label_smoothing", &T::label_smoothing,
-               "the share of probability that the loss spreads over all words", fraction()),
+               "label smoothing: the probability that the loss spreads over all words", fraction()),
         option("gain_deviation", &T::gain_deviation,
-               "the standard deviation of the norms' gains at the start; scalenorm and weightnorm "
-               "keep "
-               "theirs",
+               "standard deviation of the norms' initial gains; scalenorm and weightnorm keep "
+               "their own",
                at_least(0)),
         option("cutoffs", &T::cutoffs,
-               "of adaptive softmax: the first word of each cluster; empty: plain softmax",
-               described("ascending numbers with commas, or nothing"))};
+               "first word of each cluster of the adaptive softmax; empty: plain softmax",
+               described("ascending numbers, with commas, or empty"))};
   }
   void validate() const;
   std::vector<std::int64_t> cutoff_numbers() const;

@@ -46,7 +46,7 @@ constexpr Range described(std::string_view words, Range range = {}) {
   range.words = words;
   return range;
 }
-constexpr Range norm_name() { return described("a norm, as NAME or NAME{KEY=VALUE,...}"); }
+constexpr Range norm_name() { return described("a norm"); }
 
 template <class Struct, class Member>
 struct Option {
@@ -83,7 +83,7 @@ struct OptionFact {
   std::string name, about, value, range;  // the value is that of the struct that was asked
 };
 
-// "sgd, adam or adamw", "true or false", "a whole number, 1 to 20", "a number in [0, 1)".
+// "sgd, adam or adamw", "true or false", "integer, 1 to 20", "number in [0, 1)".
 template <class T>
 std::string range_text(const Range& range) {
   if constexpr (Choice<T>) {
@@ -93,9 +93,9 @@ std::string range_text(const Range& range) {
   const std::string text = range.text();
   if constexpr (std::is_same_v<T, bool>) return "true or false";
   if (!range.words.empty()) return text;
-  const char* kind = std::is_same_v<T, std::string>    ? "a text"
-                     : std::is_same_v<T, std::int64_t> ? "a whole number"
-                                                       : "a number";
+  const char* kind = std::is_same_v<T, std::string>    ? "text"
+                     : std::is_same_v<T, std::int64_t> ? "integer"
+                                                       : "number";
   return text.empty() ? kind : std::string(kind) + (text.front() == 'i' ? " " : ", ") + text;
 }
 

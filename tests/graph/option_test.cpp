@@ -62,12 +62,12 @@ TEST_CASE("options: facts say meaning, value and what may be given") {
     all += fmt::format("{}|{}|{}|{}\n", fact.name, fact.about, fact.value, fact.range);
   }
   CHECK(all ==
-        "coats|layers of paint|2|a whole number, 1 to 9\n"
-        "share|of the area|0.5|a number in [0, 1)\n"
-        "shift|upwards|0|a number\n"
+        "coats|layers of paint|2|integer, 1 to 9\n"
+        "share|of the area|0.5|number in [0, 1)\n"
+        "shift|upwards|0|number\n"
         "colour|its colour|blue|red or blue\n"
         "glossy|whether it shines|false|true or false\n"
-        "name|what it is called|wall|a text\n");
+        "name|what it is called|wall|text\n");
 }
 
 TEST_CASE("options: a number out of its range is refused by name") {
@@ -110,7 +110,7 @@ TEST_CASE("options: no key of any model takes a number beyond what it says") {
       CHECK(fact.about.size() >= 6);
       CHECK_FALSE(fact.range.empty());
       CHECK(fact.about.find('|') == std::string::npos);  // cells of docs/keys.md
-      if (!fact.range.starts_with("a whole number, ") && !fact.range.starts_with("a number")) {
+      if (!fact.range.starts_with("integer, ") && !fact.range.starts_with("number")) {
         continue;
       }
       for (const char* value : {"-9223372036854775808", "1e39"}) {
@@ -119,7 +119,7 @@ TEST_CASE("options: no key of any model takes a number beyond what it says") {
           config.set(fact.name, value);
           config.validate();
         };
-        const bool is_whole = fact.range.starts_with("a whole");
+        const bool is_whole = fact.range.starts_with("integer");
         if (is_whole == (value[0] == '-')) {
           test::check_refused(use, fact.name + ": expected", value[0] == '-' ? "got -" : "got 1e");
           ++probed;

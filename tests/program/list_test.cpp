@@ -137,7 +137,7 @@ TEST_CASE("list: every key of a model with its meaning, default and values") {
   }
   const std::string text = run_keel({"list", "keys", "mnist_mlp"}).out;
   CHECK(holds(text, "  train.batch = 128\n    meaning   rows of a micro-batch"));
-  CHECK(holds(text, "values    a whole number, 1 to 2147483647\n"));
+  CHECK(holds(text, "values    integer, 1 to 2147483647\n"));
   CHECK(holds(text, "  model.hidden = 1000\n"));
   CHECK_FALSE(holds(text, "model.beam"));
   CHECK(holds(run_keel({"list", "keys", "skip_thoughts"}).out, "\n  model.vectors = ''\n"));
