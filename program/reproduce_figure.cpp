@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "frontend/report/curves.h"
+#include "frontend/report/styles.h"
 #include "frontend/train/run_log.h"
 #include "program/metric_facts.h"
 #include "program/reproduce_measure.h"
@@ -69,7 +70,7 @@ std::vector<report::Line> measured_lines(const Plan& plan, const PlannedCell& ce
 
 std::optional<report::Chart> measured_chart(const Plan& plan, std::size_t place) {
   const study::PaperColumn& column = plan.table.columns[place];
-  io::Plot plot{.title = "", .x_label = "updates", .y_label = column.title, .series = {}};
+  io::Plot plot{.title = "", .x_label = "update", .y_label = column.title, .series = {}};
   plot.log_x = plan.table.log_x;
   for (std::size_t row = 0; row < plan.cells.size(); ++row) {
     const auto lines = measured_lines(plan, plan.cells[row][place], column);
@@ -82,6 +83,7 @@ std::optional<report::Chart> measured_chart(const Plan& plan, std::size_t place)
       "{}, measured by keel study {}; seeds {}; lines: medians over seeds, bands: least "
       "to largest",
       column.title, column.study, fmt::join(plan.seeds, ", "));
+  report::set_norm_styles(plot);
   return report::Chart{column.name, plot.about, plot};
 }
 

@@ -12,6 +12,7 @@
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/input_file.h"
 #include "frontend/io/pdf.h"
+#include "frontend/report/styles.h"
 #include "frontend/train/progress.h"
 #include "program/common.h"
 #include "program/reproduce_choice.h"
@@ -170,6 +171,7 @@ void add_kept(const Json& kept, report::Comparison& comparison) {
     io::Plot plot = plot_of(chart.at("plot"));
     plot.about = std::exchange(plot.title, "");
     plot.about[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(plot.about[0])));
+    report::set_norm_styles(plot);
     comparison.charts.push_back({chart.at("name"), plot.about, plot});
   }
 }

@@ -2,15 +2,18 @@
 #include "studies/study.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "backends/backends.h"
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/pdf.h"
 #include "frontend/io/plot_text.h"
+#include "frontend/report/styles.h"
 #include "frontend/report/table.h"
 #include "program/common.h"
 #include "program/outputs.h"
@@ -144,6 +147,17 @@ study::Options options_of(const StudyArgs& args, Backend& backend) {
   return options;
 }
 
+// The plot of a file that stands alone: its title, with the study that drew it, is the caption.
+io::Plot captioned(const study::Study& chosen, io::Plot plot) {
+  plot.caption = std::exchange(plot.title, "");
+  if (plot.caption.empty()) plot.caption = plot.y_label;
+  plot.caption[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(plot.caption[0])));
+  plot.caption += fmt::format(" (keel study {})", chosen.name);
+  plot.about = plot.caption;
+  report::set_norm_styles(plot);
+  return plot;
+}
+
 // STUDY-1.csv, ... of the tables, and the plots by their names.
 void write_files(const study::Study& chosen, const study::Result& result,
                  const std::filesystem::path& folder, bool with_pdf) {
@@ -159,7 +173,7 @@ void write_files(const study::Study& chosen, const study::Result& result,
   for (const study::Drawing& drawing : result.drawings) {
     const std::string path = folder / (drawing.name + ".svg");
     expect_apart({{"--output", path}});
-    io::write_plot(path, drawing.plot);
+    io::write_plot(path, captioned(chosen, drawing.plot));
     if (with_pdf) io::write_pdf_of(path);
   }
 }

@@ -199,7 +199,11 @@ Table points_table(const std::vector<NormCurves>& all) {
 
 Drawing drawing_of(const std::vector<NormCurves>& all, const std::string& name,
                    double CurvePoint::*what) {
-  Drawing drawing{name, {.title = name, .x_label = "updates", .y_label = name, .series = {}}};
+  Drawing drawing{name,
+                  {.title = name + ", medians over seeds, bands from the least to the largest",
+                   .x_label = "update",
+                   .y_label = name,
+                   .series = {}}};
   for (const NormCurves& curves : all) {
     std::vector<report::Line> lines;
     for (const TrainingCurve& curve : curves.seeds) {

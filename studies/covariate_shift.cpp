@@ -124,9 +124,9 @@ Result covariate_shift(const Options& options) {
                 {{"norm", "seed", "|G - G'|", "cos(G, G')", "last train loss"}}},
       all{"every layer", {{"norm", "step", "layer", "l2", "cos", "seed"}}};
   Drawing drawing{"shift",
-                  {.title = "|G - G'|, mean over layers",
-                   .x_label = "updates",
-                   .y_label = "l2",
+                  {.title = "mean over layers of |G - G'|, first seed",
+                   .x_label = "update",
+                   .y_label = "|G - G'|",
                    .log_y = true,
                    .series = {}}};
   std::map<std::string, std::vector<ShiftNumbers>> numbers;  // of the first of each name

@@ -94,7 +94,7 @@ Drawing landscape_drawing(const Landscapes& of) {
       "loss-band",
       {.title = "loss before a step (line), and its range along the gradient from half the "
                 "rate to four times it (band), first seed",
-       .x_label = "updates",
+       .x_label = "update",
        .y_label = "loss",
        .log_y = true,
        .series = {}}};

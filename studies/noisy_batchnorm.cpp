@@ -125,7 +125,7 @@ io::PlotSeries moment_series(const std::string& norm, const NoisyRun& run,
 }
 
 Drawing drawing_of(const std::string& name, const std::string& title, const std::string& y_label) {
-  return {name, {.title = title, .x_label = "updates", .y_label = y_label, .series = {}}};
+  return {name, {.title = title, .x_label = "update", .y_label = y_label, .series = {}}};
 }
 
 }  // namespace
@@ -138,10 +138,12 @@ Result noisy_batchnorm(const Options& options) {
               {{"norm", "moved", "stretched", "last train loss", "seed"}}};
   Table moments{"what the first layer gives after its norm, first seed",
                 {{"norm", "step", "feature", "act_mean", "act_var"}}};
-  Drawing losses = drawing_of("noisy-loss", "training loss", "loss"),
-          means = drawing_of("activation-mean", "mean of a feature after the first norm", "mean"),
-          variances = drawing_of("activation-variance",
-                                 "variance of a feature after the first norm", "variance");
+  Drawing losses = drawing_of("noisy-loss", "training loss, first seed", "loss"),
+          means = drawing_of("activation-mean",
+                             "mean of a feature after the first norm, first seed", "mean"),
+          variances =
+              drawing_of("activation-variance",
+                         "variance of a feature after the first norm, first seed", "variance");
   std::map<std::string, std::vector<NoisyNumbers>> numbers;
   for (const char* norm : {"none", "batchnorm", "noisybatchnorm"}) {
     for (int i = 0; i < seeds_of(options, kNoisySeeds); ++i) {

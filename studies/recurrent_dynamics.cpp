@@ -135,8 +135,14 @@ constexpr std::int64_t kShown[] = {1, 10, 100, kDynamicsSteps};  // steps of the
 struct DynamicsPage {
   Table table{"medians over seeds of the sizes of states and of gradients, by the step",
               {{"input", "norm", "scale"}}};
-  io::Plot states{.title = "", .x_label = "step", .y_label = "size of the state", .series = {}},
-      gradients{.title = "", .x_label = "step", .y_label = "size of the gradient", .series = {}};
+  io::Plot states{.title = "size of the state, medians over seeds",
+                  .x_label = "step",
+                  .y_label = "size of the state",
+                  .series = {}},
+      gradients{.title = "size of the gradient, medians over seeds",
+                .x_label = "step",
+                .y_label = "size of the gradient",
+                .series = {}};
 
   DynamicsPage() {
     for (const char* of : {"state", "gradient"}) {

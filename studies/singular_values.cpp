@@ -152,7 +152,7 @@ Table spectrum_summary(const std::vector<Spectrum>& all) {
 
 Drawing spectra_drawing(const std::vector<Spectrum>& all) {
   Drawing drawing{"singular-values",
-                  {.title = "singular values of the embeddings, by the largest",
+                  {.title = "singular values of the embeddings, divided by the largest",
                    .x_label = "index",
                    .y_label = "s_i / s_1",
                    .series = {}}};
@@ -170,8 +170,8 @@ void add_observed(const std::vector<StoredRun>& runs, Result& result) {
   Table table{"while the runs trained",
               {{"norm", "seed", "step", "epoch", "area", "effective rank"}}};
   Drawing drawing{"area",
-                  {.title = "area under the singular values while the runs trained",
-                   .x_label = "updates",
+                  {.title = "area under the singular values during training",
+                   .x_label = "update",
                    .y_label = "area",
                    .series = {}}};
   for (const StoredRun& run : runs) {

@@ -112,8 +112,8 @@ std::vector<Table> statistics_tables(const std::vector<StatisticsRun>& runs) {
 
 Drawing statistics_drawing(const std::vector<StatisticsRun>& runs, const StatisticsName& what) {
   Drawing drawing{what.name,
-                  {.title = what.name,
-                   .x_label = "updates",
+                  {.title = std::string(what.name) + ", first seed",
+                   .x_label = "update",
                    .y_label = what.name,
                    .log_y = true,
                    .series = {}}};

@@ -68,12 +68,14 @@ void judge_tasks(const std::vector<Probed>& all, bool is_of_runs, Result& result
 // A mark for every task, in the order of the table, with the deviation of its folds as in figure 3
 // of Ba et al. 2016.
 Drawing transfer_drawing(const std::vector<Probed>& all) {
-  Drawing drawing{"transfer",
-                  {.title = "transfer, by the task's place in the table",
-                   .x_label = "task",
-                   .y_label = "value",
-                   .series = {},
-                   .whole_x = true}};
+  Drawing drawing{
+      "transfer",
+      {.title =
+           "value of each task, by its row in the table; bands: one standard deviation over folds",
+       .x_label = "task",
+       .y_label = "value",
+       .series = {},
+       .whole_x = true}};
   for (const Probed& probed : all) {
     io::PlotSeries& series = drawing.plot.series.emplace_back();
     series.name = fmt::format("{}, seed {}", probed.norm, probed.seed);
@@ -171,12 +173,15 @@ Table topics_table(const Topics& topics) {
 
 // Accuracies before and after training: the median over seeds, and their range.
 Drawing topics_drawing(const Topics& topics) {
-  Drawing drawing{"topics",
-                  {.title = "topics told apart, before training (0) and after it (1)",
-                   .x_label = "training",
-                   .y_label = "accuracy %",
-                   .series = {},
-                   .whole_x = true}};
+  Drawing drawing{
+      "topics",
+      {.title =
+           "topics told apart, before training (0) and after it (1); medians over seeds, bands "
+           "from the least to the largest",
+       .x_label = "training",
+       .y_label = "accuracy, %",
+       .series = {},
+       .whole_x = true}};
   for (const auto& [norm, of] : topics) {
     io::PlotSeries& series = drawing.plot.series.emplace_back(io::PlotSeries{norm, {0, 1}, {}});
     for (const SeedValues& values : {of.before, of.after}) {

@@ -5,7 +5,6 @@
 #include <set>
 #include <string_view>
 
-#include "frontend/io/plot.h"
 #include "frontend/nn/norm.h"
 
 namespace keel::report {
@@ -13,7 +12,9 @@ namespace {
 
 constexpr std::size_t kNormStyles = 22;  // from here on, styles are those of norms from outside
 
-std::string_view name_of_norm(std::string_view norm) { return norm.substr(0, norm.find('{')); }
+std::string_view name_of_norm(std::string_view norm) {
+  return norm.substr(0, norm.find_first_of("{,"));
+}
 
 // FNV-1a, which is the same everywhere.
 std::size_t hash_of(std::string_view text) {
@@ -64,6 +65,15 @@ std::vector<std::size_t> styles_of(const Section& section) {
     taken.insert(result.back());
   }
   return result;
+}
+
+void set_norm_styles(io::Plot& plot) {
+  std::set<int> taken;
+  for (const io::PlotSeries& series : plot.series) {
+    const int style = nn::norm_style(name_of_norm(series.name));
+    if (style < 0 || !taken.insert(style).second) return;
+  }
+  for (io::PlotSeries& series : plot.series) series.style = style_of_norm(series.name);
 }
 
 }  // namespace keel::report

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/io/plot.h"
 #include "frontend/report/groups.h"
 
 namespace keel::report {
@@ -17,5 +18,9 @@ std::size_t style_of_norm(const std::string& norm);
 // norm have its colour and other dashes if the section has several norms, as long as there are any,
 // and else styles that no other group of the section has.
 std::vector<std::size_t> styles_of(const Section& section);
+
+// Gives series that are named after norms, "layernorm" or "layernorm, seed 1", the norms' styles.
+// A plot with another series, or with a norm twice, stays as it is.
+void set_norm_styles(io::Plot& plot);
 
 }  // namespace keel::report

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "frontend/io/plot.h"
 #include "frontend/io/plot_text.h"
@@ -178,15 +179,17 @@ void RunLog::plot(const Subject& subject, const std::vector<task::MetricInfo>& m
   const auto draw = [&](const task::MetricInfo& info, bool is_loss) {
     std::vector<io::PlotSeries> series = series_by_split(lines, info.name, ends);
     const std::string words = io::words_of_quantity(info.name);
-    const std::string heading = heading_of(info.name, series);
+    std::string caption = heading_of(info.name, series) + " of " + subject.name;
+    if (!subject.caption.empty()) caption += ". " + subject.caption;
     io::write_plot(folder_.plot(info.name),
-                   {.title = heading + " of " + subject.name,
+                   {.title = "",
                     .x_label = ends.empty() ? "update" : "epoch",
                     .y_label = info.unit.empty() ? words : words + ", " + info.unit,
                     .log_y = is_loss,
                     .series = std::move(series),
                     .from_zero = info.unit == "%" && !info.higher_is_better,
-                    .caption = subject.caption});
+                    .caption = caption,
+                    .about = caption});
   };
   draw({.name = "loss", .unit = ""}, true);
   for (const task::MetricInfo& info : metrics) draw(info, false);

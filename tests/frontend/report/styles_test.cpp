@@ -40,6 +40,20 @@ TEST_CASE("report styles: a norm keeps its own, whichever norm stands beside it"
   CHECK(styles({layer, batch})[0] == expected);
 }
 
+TEST_CASE("report styles: series that are named after norms have the norms' styles") {
+  const auto plot_of = [](const std::vector<std::string>& names) {
+    io::Plot plot{.title = "", .x_label = "", .y_label = "", .series = {}};
+    for (const std::string& name : names) plot.series.push_back({name, {}, {}});
+    set_norm_styles(plot);
+    return plot;
+  };
+  const io::Plot norms = plot_of({"batchnorm, seed 1", "layernorm{eps=0.1}"});
+  CHECK(norms.series[0].style == style_of_norm("batchnorm"));
+  CHECK(norms.series[1].style == style_of_norm("layernorm"));
+  CHECK_FALSE(plot_of({"layernorm", "fc1"}).series[0].style.has_value());
+  CHECK_FALSE(plot_of({"layernorm, seed 1", "layernorm, seed 2"}).series[0].style.has_value());
+}
+
 TEST_CASE("report styles: of one norm twice the second has its colour, and other dashes") {
   std::vector<Settings> settings;
   for (const char* lr : {"1", "2", "3", "4", "5"}) {
