@@ -50,7 +50,8 @@ def full(found, libraries):
 
 def to_csv(lines, libraries):
     text = io.StringIO()
-    writer = csv.DictWriter(text, [*COLUMNS, *libraries, VERDICT], lineterminator="\n")
+    writer = csv.DictWriter(text, [*COLUMNS, *libraries, VERDICT], lineterminator="\n",
+                            extrasaction="ignore")
     writer.writeheader()
     writer.writerows(lines)
     return text.getvalue()
@@ -60,6 +61,21 @@ def from_csv(text):
     """The lines of a CSV file and the libraries of its columns."""
     reader = csv.DictReader(io.StringIO(text))
     return list(reader), [name for name in reader.fieldnames if name not in (*COLUMNS, VERDICT)]
+
+
+def merged(files):
+    """The lines and libraries of several CSV files as one: a column for each library, "-" where no
+    file has it."""
+    libraries = list(dict.fromkeys(name for _, names in files for name in names))
+    lines = {}
+    for own, names in files:
+        for line in own:
+            key = tuple(line[column] for column in COLUMNS)
+            there = lines.setdefault(key, {**dict(zip(COLUMNS, key)), VERDICT: "-",
+                                           **dict.fromkeys(libraries, "-")})
+            there |= {name: line[name] for name in names}
+            there[VERDICT] = line[VERDICT] if line[VERDICT] != "-" else there[VERDICT]
+    return list(lines.values()), libraries
 
 
 def counted(cells, limit):

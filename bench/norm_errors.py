@@ -5,6 +5,7 @@ usage: bench/norm_errors.py [--env DIR] [--json FILE] [--csv FILE] [--markdown F
                             [--norms LayerNorm,...] [--types float32,bf16] [--shapes 64x48,...]
                             [--cases TEXT] [--libraries keel,...]
        bench/norm_errors.py --summary CSV
+       bench/norm_errors.py --merge CSV,... --csv FILE [--libraries keel,...]
 
 Layer, RMS, group and batch norm run forward and backward on hard inputs, float32 and bf16, in keel
 (keel_norms.torch), PyTorch, JAX, flax, MLX and ONNX Runtime, on the CPU. --env makes a virtual
@@ -16,8 +17,8 @@ build/ has it.
 The CSV has a line for each norm, type, input and measure. A cell is the worst error of all shapes
 and elements in units of its scale's rounding (docs/numerics.md, "Norms"): 2^-23, in bf16 2^-7. The
 Markdown has a summary: for how many inputs a library stays within keel's bounds, and its worst
-errors. --summary prints that of a CSV file and measures nothing. Exit code 1: keel exceeds what it
-promises."""
+errors. --summary prints that of a CSV file and measures nothing; --merge makes one CSV file of
+those of several runs, of other libraries or types. Exit code 1: keel exceeds what it promises."""
 import argparse
 import json
 import os
@@ -128,12 +129,15 @@ def parsed():
     parser.add_argument("--csv", type=pathlib.Path)
     parser.add_argument("--markdown", type=pathlib.Path)
     parser.add_argument("--summary", type=pathlib.Path)
+    parser.add_argument("--merge", type=lambda text: [pathlib.Path(p) for p in text.split(",")])
     parser.add_argument("--norms", default="LayerNorm,RMSNorm,GroupNorm,BatchNorm")
     parser.add_argument("--types", default="float32,bf16")
     parser.add_argument("--shapes", default=SHAPES)
     parser.add_argument("--cases", default="")
     parser.add_argument("--libraries")
     args = parser.parse_args()
+    if args.merge and not args.csv:
+        parser.error("--merge needs --csv")
     args.shapes = [tuple(map(int, text.split("x"))) for text in args.shapes.split(",")]
     return args
 
@@ -148,12 +152,23 @@ def write(found, facts, libraries, args):
         args.markdown.write_text("\n".join(page_of(found, facts, libraries)) + "\n")
 
 
+def merge(paths, args):
+    """Writes one CSV file of several, with the libraries in the order of --libraries."""
+    import norm_error_tables as tables
+    lines, libraries = tables.merged([tables.from_csv(path.read_text()) for path in paths])
+    libraries = args.libraries.split(",") if args.libraries else libraries
+    args.csv.write_text(tables.to_csv(lines, libraries))
+
+
 def main():
     args = parsed()
     sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "plugin/python")]
     import norm_error_tables as tables
     if args.summary:
         print("\n".join(tables.summary(*tables.from_csv(args.summary.read_text()))))
+        return 0
+    if args.merge:
+        merge(args.merge, args)
         return 0
     if args.env and pathlib.Path(sys.prefix) != args.env.absolute():
         enter(args.env)

@@ -64,6 +64,12 @@ class Tables(unittest.TestCase):
         text = tables.to_csv(self.lines, ["keel", "other"])
         self.assertEqual(tables.from_csv(text), (self.lines, ["keel", "other"]))
 
+    def test_runs_of_several_libraries_are_merged(self):
+        files = [(list(tables.full([row for row in FOUND if row["library"] == name], [name])),
+                  [name]) for name in ("keel", "other")]
+        self.assertEqual(tables.merged(files), (self.lines, ["keel", "other"]))
+        self.assertEqual(tables.merged(files[::-1])[0][0][tables.VERDICT], "holds")
+
     def test_summary(self):
         self.assertEqual(list(tables.summary(self.lines, ["keel", "other"])), [
             "| norm | results | keel | other |", "|---|---|---|---|",
