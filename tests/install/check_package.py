@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Packs keel and uses it in roots that hold nothing else: the tarball where there is only the C and
-C++ library, the Debian package where there are only the packages that it names. A root has no
-shell, no compiler and no checkout.
+"""Packs keel and uses it where nothing else is: the tarball in a root with only the C and C++
+library, the Debian package in one with only the packages that it names, the wheels in an empty
+folder of packages. A root has no shell, no compiler and no checkout.
 
 usage: tests/install/check_package.py ROOT BUILD
 
-Exits with 77 where BUILD lacks a part, where there is no dpkg, or no right to change the root."""
+Exits with 77 where BUILD lacks a part, where there is no dpkg, or no right to change the root. The
+wheels are tried where the Python that KEEL_PYTHON names, or else python3, can make them."""
+import functools
 import os
 import pathlib
 import re
@@ -93,6 +95,8 @@ def check_tarball(folder):
 
 def check_deb(folder):
     (file,) = folder.glob("*.deb")
+    # Each release of a system has its own package, and says so in the name.
+    expect(re.fullmatch(r"keel_[\d.]+-1~[a-z]+[\d.]*_[a-z0-9]+\.deb", file.name), file.name)
     needed = re.findall(r"([a-z0-9+.-]+) \(", run("dpkg-deb", "-f", file, "Depends"))
     for library in (r"libfmt\d+", "libtbb12"):
         expect(any(re.fullmatch(library, name) for name in needed), f"Depends: {needed}")
@@ -100,6 +104,27 @@ def check_deb(folder):
     run("dpkg-deb", "-x", file, root)
     use(root, "/usr/bin/keel")
     expect_components(root / "usr/share/doc/keel")
+
+
+def can_import(python, what):
+    return subprocess.run([python, "-c", f"import {what}"], capture_output=True).returncode == 0
+
+
+def check_wheels(python, folder):
+    """Both packages, from a folder that holds nothing else, far from the checkout."""
+    site = folder / "site"
+    pip = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps",
+           "--no-index", "--target", site)
+    (norms,), (judge,) = folder.glob("keel_norms-*.whl"), folder.glob("keel_judge-*-none-any.whl")
+    run(*pip, norms, judge)
+    env = {**os.environ, "PYTHONPATH": str(site)}
+    env.pop("KEEL_NORM_LIBRARY", None)
+    run(python, "-c", "import numpy, keel_norms.numpy as kn; x = numpy.eye(3);"
+        "assert numpy.isfinite(kn.layer_norm(x).backward(x).dx).all();"
+        f"assert kn.__file__.startswith({str(site)!r})", cwd=folder, env=env)
+    if can_import(python, "torch"):
+        said = run(python, site / "bin/keel-judge", "--help", cwd=folder, env=env)
+        expect("keel-judge" in said, said)
 
 
 def may_change_root():
@@ -113,17 +138,23 @@ def main():
             not may_change_root():
         print("check_package: no whole build, no dpkg, or no right to change the root")
         return SKIPPED
+    python = os.environ.get("KEEL_PYTHON", "python3")
+    checks = {"tarball": check_tarball, "deb": check_deb}
+    if can_import(python, "numpy, setuptools.command.bdist_wheel"):
+        checks["wheels"] = functools.partial(check_wheels, python)
+    else:
+        print(f"check_package: {python} has no NumPy or no setuptools that makes wheels: the wheels "
+              "were not tested")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         try:
-            for kind, check in (("tarball", check_tarball), ("deb", check_deb)):
-                run(root / "tools/package", kind, "--build", build, "--out", folder,
-                    "--quick")
+            run(root / "tools/package", *checks, "--build", build, "--out", folder, "--quick")
+            for check in checks.values():
                 check(folder)
         except Failed as failed:
             print(f"check_package: {failed}")
             return 1
-    print("check_package: tarball and deb, each used in a root of its own, 0 faults")
+    print(f"check_package: {', '.join(checks)}, each used in a place of its own, 0 faults")
     return 0
 
 
