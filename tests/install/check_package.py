@@ -143,8 +143,8 @@ def main():
     if can_import(python, "numpy, setuptools.command.bdist_wheel"):
         checks["wheels"] = functools.partial(check_wheels, python)
     else:
-        print(f"check_package: {python} has no NumPy or no setuptools that makes wheels: the wheels "
-              "were not tested")
+        print(f"check_package: {python} has no NumPy or no setuptools that makes wheels: the "
+              "wheels were not tested")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         try:
