@@ -19,10 +19,8 @@ from keel_norms._norms import ALL, CHANNELS, RING, SCALAR  # noqa: E402
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/norm-library.md"
 BEGIN, END = "<!-- the modules' table begins -->\n", "<!-- the modules' table ends -->\n"
 SIGNATURES, SIGNATURES_END = "<!-- the signatures begin -->\n", "<!-- the signatures end -->\n"
-HEAD = ("module", "formula", "parameters", "state: shape, first value", "gradient", "paper")
+HEAD = ("module", "parameters", "state: shape, first value")
 SHAPES = {CHANNELS: "(channels)", SCALAR: "()", RING: "(m, channels)"}
-# Facts of modules that differ from the norm's own facts.
-FACTS = {"LayerNormSimple": {"source": "Xu et al. 2019, equation 2"}}
 # PyTorch's batch norms count batches; keel's op of them does not.
 COUNTER = "`num_batches_tracked` (), 0"
 
@@ -32,16 +30,6 @@ def all_modules():
     made = {name: make() for name, (make, _) in MODULES.items() if "," not in name}
     return {**made, "InstanceNorm2d": knn.InstanceNorm2d(8, affine=True),
             "WeightNorm": knn.WeightNorm()}
-
-
-def formula_of(module, parameters):
-    """The norm's, without the parameters that the module has not."""
-    text = ALL[module.norm].formula
-    if "weight" not in parameters and "gain" not in parameters:
-        text = text.replace("gain ", "")
-    if "bias" not in parameters and module.norm != "weight_norm":
-        text = text.replace(" + bias", "")
-    return text
 
 
 def state_of(module):
@@ -63,19 +51,15 @@ def parameters_of(module):
     return [name for name, _ in module.named_parameters()]
 
 
-def row_of(name, module):
-    facts, parameters = ALL[module.norm], parameters_of(module)
-    told = FACTS.get(name, {})
-    cells = (formula_of(module, parameters), ", ".join(f"`{n}`" for n in parameters) or "-",
-             state_of(module), facts.gradient, told.get("source", facts.source))
-    return tuple(cell.replace("|", "\\|") for cell in cells)
+def row_of(module):
+    return ", ".join(f"`{n}`" for n in parameters_of(module)) or "-", state_of(module)
 
 
 def table():
     """Modules with the same facts share a row."""
     rows = {}
     for name, module in all_modules().items():
-        rows.setdefault(row_of(name, module), []).append(f"`{name}`")
+        rows.setdefault(row_of(module), []).append(f"`{name}`")
     lines = [HEAD, ["---"] * len(HEAD), *[(", ".join(names), *row) for row, names in rows.items()]]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -119,9 +103,10 @@ class Page(unittest.TestCase):
 
     def test_every_module_has_its_facts(self):
         for name, module in all_modules().items():
-            for cell in row_of(name, module):
-                self.assertTrue(cell.strip(), name)
-            self.assertRegex(row_of(name, module)[-1], r"\b(19|20)\d\d\b")
+            facts = ALL[module.norm]
+            for text in (*row_of(module), facts.formula, facts.gradient):
+                self.assertTrue(text.strip(), name)
+            self.assertRegex(facts.source, r"\b(19|20)\d\d\b")
 
     def test_functions_and_modules_have_documentation(self):
         for name in knn.__all__:
