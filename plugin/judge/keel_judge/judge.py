@@ -207,7 +207,7 @@ class Judge(TorchDispatchMode):
         self.report.steps += 1
         self.call_number = 0
         self.places.forget()
-        self.sample.next_step()
+        self.sample.next_step(self.report.seconds)
         self.come_or_go(self._is_on())
 
     def come_or_go(self, wanted):

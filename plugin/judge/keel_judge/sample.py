@@ -8,16 +8,18 @@ LEAST_SHARE = 0.1  # of the ops of a step that is sampled: letting an op pass co
 
 class Budget:
     """Says from the times of earlier steps whether another one may be judged. `cost` is the time
-    that judging may add, as a share of the time of the steps. The first step is not counted: it
-    may compile or set up more than others."""
+    that judging may add, as a share of the time of the steps. The first step may compile or set up
+    more than others, so only what judging took of it is counted."""
 
     def __init__(self, cost):
-        self.cost, self.began = cost, None
+        self.cost, self.began, self.first = cost, None, 0.0
         self.counts, self.seconds = [0, 0], [0.0, 0.0]  # of steps without and with judging
 
-    def affords(self, was_judged):
+    def affords(self, was_judged, seconds):
+        """`seconds`: what judging took so far."""
         before, self.began = self.began, time.perf_counter()
         if before is None:
+            self.first = seconds
             return False
         self.counts[was_judged] += 1
         self.seconds[was_judged] += self.began - before
@@ -25,7 +27,7 @@ class Budget:
             return False
         plain, judged = self.seconds[0] / self.counts[0], max(1, self.counts[1])
         added = self.seconds[1] - self.counts[1] * plain
-        return added + added / judged <= self.cost * plain * sum(self.counts)
+        return self.first + added + added / judged <= self.cost * plain * sum(self.counts)
 
 
 class Sample:
@@ -40,10 +42,10 @@ class Sample:
             self.of_all = min(self.of_all, LEAST_SHARE)
         self.of_step, self.takes_step = self.of_all, True
 
-    def next_step(self):
+    def next_step(self, seconds=0.0):
         self.of_step = max(self.of_all, LEAST_SHARE)
         if self.budget:
-            self.takes_step = self.budget.affords(self.takes_step)
+            self.takes_step = self.budget.affords(self.takes_step, seconds)
         else:
             self.takes_step = self.of_all >= self.of_step or (
                 self.random.random() < self.of_all / self.of_step)
