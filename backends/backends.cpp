@@ -27,7 +27,7 @@ struct Entry {
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> list{
-      {{"reference", "Eigen, float64, serial: the judge", ""},
+      {{"reference", "Eigen, float64, serial: the reference for the others", ""},
        [](const BackendOptions&) -> std::unique_ptr<Backend> {
          return std::make_unique<reference::ReferenceBackend>();
        }},

@@ -30,9 +30,10 @@ void add_choices_of_run(CLI::App& app, RunArgs& args) {
       ->default_str(args.usual_recipe);
   app.add_option("--data", args.data, "builtin, or a folder with the real data");
   app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");
-  app.add_option("--compute", args.compute,
-                 "f32 or bf16: of a model shorthand for --set train.compute=...; of an op the type "
-                 "of the factors of products, of a norm that of x, dy, y and dx");
+  app.add_option(
+      "--compute", args.compute,
+      "f32 or bf16: for a model shorthand for --set train.compute=...; for an op the type "
+      "of the factors of products, for a norm that of x, dy, y and dx");
   app.add_option("--set", args.sets, "override a value of the recipe: section.key=value")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -46,15 +47,15 @@ void add_choices_of_run(CLI::App& app, RunArgs& args) {
 void add_outputs(CLI::App& app, CompareArgs& args) {
   app.add_flag("--rank", args.rank, "all nodes and columns, those nearest to their bounds first");
   app.add_flag("--strict", args.strict,
-               "exit code 1 also where a node was not compared, was refused, or is suspect");
+               "exit code 1 also if a node was not compared, was refused, or is suspect");
   app.add_option("--junit", args.junit, "a file for the verdicts as JUnit XML");
   app.add_option("--html", args.html,
                  "a file for a page with the errors of all nodes as a picture");
   CLI::Option* record = app.add_option(
       "--record", args.record, "a folder for a trace of this walk; continues the one in it");
   app.add_option("--against", args.against,
-                 "a trace, recorded here or elsewhere, or an .npz with another program's arrays, "
-                 "by node: they are compared, too")
+                 "also compare a trace, recorded here or elsewhere, or an .npz with another "
+                 "program's arrays by node")
       ->excludes(record);
   app.add_option("--export", args.start,
                  "an .npz file for weights, states, constants and inputs of the first step");
@@ -71,23 +72,22 @@ void add_compare(Command command) {
   app->add_option("subject", args->subject, "a model, or: op NAME, norm VARIANT")->expected(0, -1);
   app->add_flag("--all-ops", args->all_ops, "every op and every norm");
   app->add_option("--case", args->input_case,
-                  "of an op small or large, of a norm such as tokens or 'hard rows'; default: all, "
-                  "but small for a trace or an --export of an op");
+                  "for an op small or large, for a norm a case such as tokens or 'hard rows'; "
+                  "default: all, but small for a trace or an --export of an op");
   app->add_option("--backends", args->backends,
-                  "separated by commas, besides reference, which all are compared with; default: "
-                  "all there are")
+                  "the backends to compare with reference, separated by commas; default: all")
       ->delimiter(',');
   add_choice(*app, "--mode", args->mode, {"isolated", "chained"}, "the inputs of a node");
   app->add_option("--node-steps", args->node_steps, "training steps to compare node by node")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   CLI::Option* steps =
-      app->add_option("--steps", args->steps, "compare so many whole steps of training")
+      app->add_option("--steps", args->steps, "compare this many whole steps of training")
           ->check(CLI::Range(1, 1000000));
   app->add_option(
          "--perturb", args->perturb,
-         "1ulp, with --steps: twins with weights so far apart, and a verdict whether rounding "
-         "explains where trainings part")
+         "1ulp, with --steps: also train twins whose weights differ by so much, and say whether "
+         "rounding explains the differences")
       ->check(CLI::IsMember({"1ulp"}))
       ->needs(steps);
   app->add_option("--svg", args->svg, "with --steps: a file for a picture of the distances")
@@ -96,8 +96,8 @@ void add_compare(Command command) {
   CLI::Option* unfused =
       app->add_flag("--unfused", args->unfused, "the graph as it was built, without the passes");
   app->add_flag("--as-run", args->as_run,
-                "a model's graph as the backend runs it, with the passes that it asks for; takes "
-                "one backend")
+                "a model's graph as the backend runs it, with the passes that it asks for; needs "
+                "--backends with one name")
       ->excludes(unfused)
       ->excludes(steps);
   app->add_option("--inject", args->faults,

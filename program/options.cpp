@@ -22,10 +22,10 @@ examples:
   keel train mnist_mlp --recipe laptop                    train on built-in digits
   keel train mnist_mlp --data DIR --norm batchnorm        real MNIST, another norm
   keel train mnist_mlp --set train.lr=3e-4 --out runs/a   another learning rate
-  keel train --resume runs/a                              go on where it stopped
+  keel train --resume runs/a                              continue where it stopped
   keel train text_classifier --recipe paper --data DIR    sentences, with a Transformer
   keel eval runs/a --data DIR
-  keel report runs/a runs/b                               runs side by side
+  keel report runs/a runs/b                               compare runs
   keel reproduce xu-table4 --data DIR                     a table of a paper
   keel predict runs/a < sentences.txt
   keel list norms
@@ -52,15 +52,15 @@ void add_train(Command command) {
       ->allow_extra_args(false)
       ->take_all();
   add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"},
-             "how several processes add up: fixed, with the bits of one process, or fast, as\n"
-             "their library does it");
+             "how several processes sum: fixed gives the bits of one process, fast is the\n"
+             "all-reduce of their library");
   app->add_option("--at-once", args->at_once,
-                  "shards whose values are in memory at once where norms over the batch share\n"
-                  "their statistics; no byte of the run depends on it (default: those of one\n"
+                  "number of shards in memory at once, if norms over the batch share their\n"
+                  "statistics; changes no byte of the run (default: the shards of one\n"
                   "micro-batch)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
   add_choice(*app, "--carrier", args->carrier, {"mpi", "nccl"},
-             "what carries large values between several processes: mpi, by the host, or nccl,\n"
+             "transport of large values between processes: mpi, through the host, or nccl,\n"
              "from GPU to GPU");
   // Options that the checkpoint decides.
   for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
@@ -86,17 +86,16 @@ void add_eval(Command command) {
   app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
       ->required();
   app->add_option("--data", args->run.data, "builtin, or a folder; default: as in training");
-  add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "which rows");
+  add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "the split to evaluate");
   add_choice(
       *app, "--statistics", args->statistics, {"running", "pass"},
       "for batchnorm, its variants and pn_v: the checkpoint's running averages, or the means of\n"
       "a pass over the training rows");
   app->add_option(
       "--output", args->output,
-      "a file for what was found: of dependency_parser the treebank, parsed, of "
-      "translation the translations,\n"
-      "of classifiers a line each row, with tabs between: its number from 0 on, the true\n"
-      "label, the predicted one and the probability of that");
+      "a file for the results: dependency_parser writes the parsed treebank, translation\n"
+      "the translations, a classifier a line for each row, separated by tabs: its number\n"
+      "from 0, the true label, the predicted label and its probability");
   app->add_option("--set", args->run.sets, "override model.NAME=VALUE or data.NAME=VALUE")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -117,9 +116,9 @@ void add_continuation_options(CLI::App& app, PredictArgs& args) {
       app.add_option("--tokens", args.tokens, "tokens to add to the prompt"),
       app.add_option("--temperature", args.sample.temperature,
                      "sampling temperature; 0 takes the likeliest token"),
-      app.add_option("--top-k", args.sample.top_k, "draw from the K likeliest tokens; 0: from all"),
+      app.add_option("--top-k", args.sample.top_k, "sample from the K likeliest tokens; 0: all"),
       app.add_option("--top-p", args.sample.top_p,
-                     "draw from the likeliest that together have this probability"),
+                     "sample from the likeliest tokens that together have this probability"),
       app.add_option("--seed", args.seed, "seed of the sampling")};
   for (CLI::Option* option : options) option->needs(prompt)->capture_default_str();
 }
@@ -127,11 +126,11 @@ void add_continuation_options(CLI::App& app, PredictArgs& args) {
 void add_answer_options(CLI::App& app, PredictArgs& args) {
   CLI::Option* scores = app.add_flag(
       "--scores", args.scores,
-      "a search's score, or the probability of a class, before each answer, and a tab\n"
-      "between them");
+      "print the score of a search, or the probability of a class, and a tab before each\n"
+      "answer");
   app.add_option("--n-best", args.n_best,
-                 "up to so many answers of a search, or classes, per line, in Moses' form:\n"
-                 "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE, lines from 0 on")
+                 "up to this many answers of a search, or classes, for each line, in Moses' form:\n"
+                 "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE; lines count from 0")
       ->check(CLI::Range(1, 1000))
       ->excludes(scores);
 }
@@ -141,43 +140,42 @@ void add_predict(Command command) {
   auto args = std::make_shared<PredictArgs>();
   app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
       ->required();
-  app->add_option(
-      "files", args->files,
-      "pictures, PNG, JPEG, PGM or PPM, and folders of pictures, for a model of pictures");
+  app->add_option("files", args->files,
+                  "pictures (PNG, JPEG, PGM or PPM), or folders of pictures, to classify");
   add_answer_options(*app, *args);
-  app->add_option("--text", args->texts, "a line, in place of standard input; several times")
+  app->add_option("--text", args->texts,
+                  "a line, instead of standard input; may be given several times")
       ->allow_extra_args(false)
       ->excludes(app->get_option("files"));
   app->add_flag("--tokenized", args->tokenized,
-                "translation: lines are tokens as in training, and answers are, too, whatever\n"
-                "the training text was; the same as --set model.tokenized=true");
+                "translation: lines and answers are tokens, whatever the training text was; the\n"
+                "same as --set model.tokenized=true");
   add_continuation_options(*app, *args);
   app->add_option("--output", args->output,
-                  "a file for the answers, in place of standard output; several that are files by\n"
-                  "themselves, SVG or PNG, get one each: of hand.svg hand-1.svg, hand-2.svg");
+                  "a file for the answers, instead of standard output; several SVG or PNG answers\n"
+                  "get one file each: hand-1.svg, hand-2.svg, ... for hand.svg");
   app->add_option("--set", args->run.sets, "override model.NAME=VALUE")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app->add_option("--bias", args->bias, "of handwriting: the same as --set model.bias=...");
+  app->add_option("--bias", args->bias, "handwriting: the same as --set model.bias=...");
   app->add_option("--vectors", args->vectors,
-                  "of skip_thoughts: word vectors in word2vec's text form, or its binary one in\n"
-                  "NAME.bin, for words that training did not have; the same as\n"
+                  "skip_thoughts: word vectors in word2vec's text form, or its binary one in\n"
+                  "NAME.bin, for words that are not in the training data; the same as\n"
                   "--set model.vectors=...");
   add_backend_options(*app, args->run);
   app->footer(
-      "reads lines from standard input, writes answers in their order;\n"
-      "text_classifier: the name of each line's class; of RT and SST5 its number\n"
+      "reads lines from standard input and writes an answer for each, in order:\n"
+      "text_classifier: the name of each line's class; for RT and SST5 its number\n"
       "translation: the translation of each line, found by beam search, as text if it was\n"
       "             trained on text; its score is the logarithm of its probability /\n"
       "             length^length_penalty\n"
-      "dependency_parser: trees in CoNLL rows, of sentences in such rows, or of a sentence a "
-      "line,\n"
+      "dependency_parser: trees in CoNLL rows; a sentence is given in such rows, or in a line as\n"
       "                   word_TAG word_TAG ...\n"
-      "order_embeddings: the numbers of each caption's embedding\n"
-      "attentive_reader: the answer to each question, asked on its passage\n"
-      "skip_thoughts: the numbers of each sentence's vector\n"
-      "handwriting: an SVG of each line, written by hand\n"
-      "draw: a PNG of as many samples as a line says, glimpse by glimpse\n"
+      "order_embeddings: the embedding of each caption\n"
+      "attentive_reader: the answer to each question on its passage\n"
+      "skip_thoughts: the vector of each sentence\n"
+      "handwriting: an SVG of each line in handwriting\n"
+      "draw: a PNG with the number of samples that a line gives, glimpse by glimpse\n"
       "cifar_resnet20, cifar_vgg, mnist_mlp, mnist_cnn: each picture's file, a tab, and the name "
       "of\n"
       "               its class; without FILES the lines are names of files\n"
@@ -204,7 +202,8 @@ void add_list(Command command) {
       ->check(CLI::IsMember(what));
   app->add_option("name", args->name, "for norms: only this one; for keys: those of this model");
   CLI::Option* json = app->add_flag("--json", args->json, "machine-readable output on stdout");
-  app->add_flag("--markdown", args->markdown, "of keys: as docs/keys.md has them")->excludes(json);
+  app->add_flag("--markdown", args->markdown, "with keys: print the page docs/keys.md")
+      ->excludes(json);
   app->footer(
       "examples:\n"
       "  keel list\n"
@@ -223,7 +222,7 @@ void add_inspect_memory(Command command, CLI::App& inspect) {
   add_choice(*app, "--mode", args->mode, {"step", "evaluate"},
              "shapes of the training rows, or of the validation rows");
   app->footer(
-      "Compiles the program of each shape and runs none. An arena is shared by all programs.\n"
+      "Compiles the program for each input shape and runs none. All programs share an arena.\n"
       "examples:\n"
       "  keel inspect memory translation --recipe multi30k --data DIR\n"
       "  keel inspect memory mnist_mlp --mode evaluate --json");
@@ -289,7 +288,7 @@ void add_norm(Command command) {
              "the type of all numbers; f64: with --backend reference");
   add_choice(*app, "--mode", args->mode, {"train", "eval", "probe"},
              "statistics of x, of the state, or of x without a new state");
-  app->add_option("--seed", args->seed, "for the noise, which is drawn again every step")
+  app->add_option("--seed", args->seed, "seed of the noise, which is sampled again in every step")
       ->capture_default_str();
   add_backend_options(*app, args->run);
   app->footer(
@@ -300,11 +299,12 @@ void add_norm(Command command) {
       "  gain, bias  (features) or (c); (c, h, w) of norms of a row on images; scalenorm: gain "
       "(1);\n"
       "              weightnorm: gain (units)\n"
-      "  mask        u1 or bool, the shape of x but its last axis, 0 for padding; for norms over "
-      "the\n"
-      "              batch and instancenorm, not for images\n"
-      "  s<i>.*      calls of one layer, which carry its state on; recurrentbatchnorm is at time\n"
-      "              step 0 in all of them (state.t0.*)\n"
+      "  mask        u1 or bool, the shape of x without its last axis, 0 for padding; for norms "
+      "over\n"
+      "              the batch and instancenorm, not for images\n"
+      "  s<i>.*      several calls of one layer, which pass on its state; recurrentbatchnorm is "
+      "at\n"
+      "              time step 0 in all of them (state.t0.*)\n"
       "  f4, f8, i4, i8 (within 32 bits), u1 or bool; results are in --dtype\n"
       "\n"
       "examples:\n"

@@ -12,16 +12,15 @@ void add_report(Command command) {
   app->add_option("--out", args->out, "folder for report.html, its charts as SVG, and CSV")
       ->capture_default_str();
   add_choice(*app, "--axis", args->axis, {"auto", "updates", "epochs"},
-             "what charts are drawn along; auto: epochs where each run has completed one");
+             "horizontal axis of the charts; auto: epochs if each run has completed one");
   app->add_flag("--log-x", args->log_x, "charts have a logarithmic horizontal axis");
   app->add_flag("--pdf", args->pdf, kPdfHelp);
   app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->footer(
-      "runs that differ in nothing but train.seed and data.seed are one group: its median with "
-      "the\n"
-      "range, its mean with the standard deviation; a group is named by its differences.\n"
-      "A group with the same settings but for --norm none is the others' baseline: a table says\n"
-      "after how many updates each reaches its best values\n"
+      "runs that differ only in train.seed and data.seed form a group, with a median and range in\n"
+      "charts and a mean and standard deviation in tables; its name says how it differs. For\n"
+      "groups that differ from one of --norm none only in the norm, a table says after how many\n"
+      "updates each reaches the best values of that one\n"
       "\n"
       "examples:\n"
       "  keel report runs/ln runs/bn\n"
@@ -35,16 +34,15 @@ void add_reproduce(Command command) {
   CLI::App* app = command.app.add_subcommand("reproduce", "train the cells of a paper's table");
   auto args = std::make_shared<ReproduceArgs>();
   args->run.recipe = "paper";
-  app->add_option("table", args->table, "which (see keel list tables), or all")->required();
+  app->add_option("table", args->table, "a table (see keel list tables), or all")->required();
   app->add_option("--tasks", args->tasks, "columns or their tasks, separated by commas")
       ->delimiter(',');
   app->add_option("--norms", args->norms, "rows, separated by commas")->delimiter(',');
   app->add_option("--seeds", args->seeds,
-                  "how many, or which, separated by commas; consecutive ones for a study")
+                  "number of seeds, or seeds separated by commas; consecutive ones for a study")
       ->capture_default_str();
   add_choice(*app, "--recipe", args->run.recipe, {"paper", "release", "short", "laptop"},
-             "as the paper trained, with a published program's settings, for less time, or sized "
-             "for a laptop");
+             "settings of the paper, of a published program, for less time, or for a laptop");
   app->add_option("--data", args->run.data, "builtin, or a folder with the real data");
   app->add_option("--set", args->run.sets, "override a value of all recipes: section.key=value")
       ->type_name("KEY=VALUE");
@@ -53,12 +51,12 @@ void add_reproduce(Command command) {
       ->capture_default_str();
   app->add_option("--out", args->out, "folder of runs and results (default runs/TABLE)");
   auto* plan = app->add_flag("--plan", args->plan, "print the commands and run nothing");
-  app->add_flag("--as-is", args->as_is, "train nothing, and write what is there")->excludes(plan);
+  app->add_flag("--as-is", args->as_is, "train nothing, and write the table of the runs that exist")
+      ->excludes(plan);
   app->add_flag("--pdf", args->pdf, kPdfHelp)->excludes(plan);
   add_backend_options(*app, args->run);
   app->footer(
-      "each cell is trained once per seed in a folder of its own, where train.log has what it "
-      "said.\n"
+      "each cell is trained once per seed in its own folder, with its output in train.log.\n"
       "When repeated, the command skips trainings that have finished or diverged, and\n"
       "continues those that were interrupted. The results are TABLE.md, TABLE.csv and\n"
       "TABLE.html, with the curves of a figure. Exit code 1: a training failed\n"

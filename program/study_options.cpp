@@ -24,16 +24,16 @@ void add_task_options(CLI::App& app, StudyArgs& args) {
       ->take_all();
   app.add_option("--data", args.run.data, "builtin, or a folder with the real data");
   app.add_option("--site", args.site,
-                 "statistics: the norm to look at, such as fc2/norm; "
+                 "statistics: the norm to observe, such as fc2/norm; "
                  "singular-values: the table, such as source/table");
   app.add_option("--run", args.runs,
-                 "a trained run or checkpoint to look at; may be given several times")
+                 "a trained run or checkpoint to use; may be given several times")
       ->allow_extra_args(false)
       ->take_all();
   app.add_option("--vectors", args.vectors,
                  "transfer: word vectors in word2vec's text form (NAME.bin: binary), for words "
-                 "that training did not have");
-  app.add_option("--steps", args.steps, "updates of every training; 0: as many as the study takes")
+                 "that are not in the training data");
+  app.add_option("--steps", args.steps, "updates of every training; 0: the study's number")
       ->capture_default_str();
   app.add_option("--set", args.run.sets,
                  "override a value of the recipe, or of runs: section.key=value")
@@ -46,7 +46,7 @@ void add_task_options(CLI::App& app, StudyArgs& args) {
 void add_study(Command command) {
   CLI::App* app = command.app.add_subcommand("study", "compute and check a claim of the papers");
   auto args = std::make_shared<StudyArgs>();
-  app->add_option("study", args->name, "which (see keel list studies)")->required();
+  app->add_option("study", args->name, "a study (see keel list studies)")->required();
   app->add_option("--seed", args->seed, "the first seed")->capture_default_str();
   app->add_option("--seeds", args->seeds, "how many seeds; 0: as many as the source reports")
       ->capture_default_str();
@@ -56,16 +56,15 @@ void add_study(Command command) {
   add_task_options(*app, *args);
   add_backend_options(*app, args->run);
   app->get_option("--backend")
-      ->description("of studies that are not in float64: " +
+      ->description("for studies that do not compute in float64: " +
                     app->get_option("--backend")->get_description());
   app->footer(
-      "exact, on reference in float64 whatever the default of --backend is:\n" +
-      names_of(&study::Study::exact) + "\n\nnot exact, also there:\n" +
-      names_of(&study::Study::in_float64) +
+      "exact, always on reference in float64:\n" + names_of(&study::Study::exact) +
+      "\n\nnot exact, also on reference:\n" + names_of(&study::Study::in_float64) +
       "\n\nStudies of a task (only these take --task, --recipe, --norm, --data and --steps):\n" +
       names_of(&study::Study::takes_task) +
-      "\n\ntransfer takes, of MR, CR, SUBJ, MPQA and SICK and on one core, 2 to 3 minutes a run "
-      "for\nvectors of 256 numbers, and half an hour for 2,400 besides making the vectors"
+      "\n\nOn one core, transfer takes 2 to 3 minutes a run for MR, CR, SUBJ, MPQA and SICK with\n"
+      "vectors of 256 numbers, half an hour with 2,400, and the time to compute the vectors"
       "\n\nexamples:\n"
       "  keel study theorem1\n"
       "  keel study mini-layernorm --seeds 1 --json\n"

@@ -23,8 +23,7 @@ inline const CLI::Range kThreads(0, 4096);
 void add_common_checks(CLI::App& app);
 
 // The help of --pdf, for all commands that write charts.
-inline constexpr const char* kPdfHelp =
-    "also write each chart as PDF beside its SVG, which takes the program rsvg-convert";
+inline constexpr const char* kPdfHelp = "also write each chart as PDF, by the program rsvg-convert";
 
 // --backend, --tf32 and --json.
 void add_backend(CLI::App& app, RunArgs& args);

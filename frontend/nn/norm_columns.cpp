@@ -166,8 +166,8 @@ struct BatchRenormOptions : AffineOptions {
 };
 
 constexpr const char* kTorchBatchNorm =
-    "PyTorch's BatchNorm has momentum = 1 - keep, 0.1 unless it is told another, eps=1e-5, gains "
-    "from 1 on, and an unbiased running variance (running_unbiased=true), here it is biased";
+    "PyTorch's BatchNorm has momentum = 1 - keep (0.1 by default), eps=1e-5, initial gains of 1, "
+    "and an unbiased running variance (running_unbiased=true); here it is biased";
 
 }  // namespace
 

@@ -204,13 +204,13 @@ std::span<const NormRow> row_norms() {
        make_norm<DetachNormOptions>},
       {{"adanorm", "y = C (1 - k xhat) xhat, xhat as layernorm_simple, C (1 - k xhat) constant",
         "-", "-", "detached", "Xu et al. 2019, eq. 6 to 9",
-        std::string(kXuProgram) + ", and its C is 2 unless it is told another"},
+        std::string(kXuProgram) + ", and its C is 2 by default"},
        5,
        "",
        make_norm<AdaNormOptions>},
       {{"rmsnorm", "y = gain x / sqrt(mean(x^2) + eps) + bias, over a row", "gain, bias", "-",
         "exact", "Zhang & Sennrich 2019",
-        "PyTorch's RMSNorm has eps=1.1920929e-07 in float32 unless it is told another; Zhang & "
+        "PyTorch's RMSNorm has eps=1.1920929e-07 in float32 by default; Zhang & "
         "Sennrich's program adds eps to the root, not to what is under it"},
        3,
        "",

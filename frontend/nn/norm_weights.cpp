@@ -30,9 +30,8 @@ std::span<const NormRow> weight_norms() {
   static const std::vector<NormRow> rows{
       {{"weightnorm", "w = gain v / |v|, over the weights of a unit of the layer before", "gain",
         "-", "exact", "Salimans & Kingma 2016",
-        "PyTorch's weight_norm takes v and gain from the layer's first weights; here v is drawn "
-        "with "
-        "the deviation, and the first batch sets gain and bias"},
+        "PyTorch's weight_norm takes v and gain from the layer's initial weights; here v is "
+        "sampled with the deviation, and the first batch sets gain and bias"},
        12,
        "",
        make_norm<WeightNormOptions>},

@@ -256,7 +256,7 @@ class PowerNorm(_ColumnNorm):
 
     - `mode`: "paper", the algorithm as printed, or "release", as the authors' program has it;
     - `heads`, also called groups: so many groups of the channels are scaled in front of the norm,
-      with `scaling_eps`; 0 for none. keel's command line has 1 unless it is told another number;
+      with `scaling_eps`; 0 for none. keel's command line has 1 by default;
     - `warmup`: steps that normalize by the batch's own statistics;
     - `alpha_f`, `alpha_b`: the shares that a step keeps of running_psi2 and of running_nu;
     - `eps`: what is added to the mean square;
