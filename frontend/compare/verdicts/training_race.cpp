@@ -85,12 +85,14 @@ Race run_race(Backend& reference, const std::vector<Backend*>& backends, ModelSu
 }
 
 std::string race_picture(const Race& race, const std::string& title) {
-  io::Plot plot{.title = title,
+  io::Plot plot{.title = "",
                 .x_label = "step",
                 .y_label = "distance of the weights",
                 .log_y = true,
                 .series = {},
-                .whole_x = true};
+                .whole_x = true,
+                .caption = title,
+                .about = title};
   std::size_t style = 0;
   for (const RaceCurve& curve : race.curves) {
     io::PlotSeries series{.name = curve.name + " beside " + curve.beside, .x = {}, .y = {}};
