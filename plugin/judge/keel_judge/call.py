@@ -83,14 +83,14 @@ def widened_all(name, value):
 
 class Call:
     """A call with its arguments by name: `call["weight"]` is float64, `call.given["weight"]` is as
-    the op had it. `results` are what it left."""
+    the op had it. `results` are what it left. `wide`: other arguments to compute with."""
 
-    def __init__(self, func, given, results, memory=float("inf")):
+    def __init__(self, func, given, results, memory=float("inf"), wide=None):
         self.func, self.given, self.results, self.memory = func, given, results, memory
         self.name = name_of(func)
         check_judgeable([*tensors_in(given), *(r.got for r in results)])
         self.need(6 * sum(t.numel() for t in [*tensors_in(given), *(r.got for r in results)]))
-        self.wide = {name: widened_all(name, value) for name, value in given.items()}
+        self.wide = {name: widened_all(name, value) for name, value in (wide or given).items()}
 
     def need(self, numbers):
         """Refuses where so many numbers in float64 are more than the judge may take."""
@@ -121,10 +121,14 @@ class Call:
                   if name in changed else value for name, value in self.wide.items()}
         return self.run_on(values)
 
-    def run_on(self, values):
+    def returned(self, values):
+        """What the op returns, in its own structure."""
         for name in written_names(self.func):
             values = {**values, name: copied(values.get(name))}
-        returned = self.func(*positional(self.func, values), **keywords(self.func, values))
+        return self.func(*positional(self.func, values), **keywords(self.func, values))
+
+    def run_on(self, values):
+        returned = self.returned(values)
         return [result.got for result in results_of(self.func, values, returned)]
 
     def mapped(self, function):

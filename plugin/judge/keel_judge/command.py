@@ -33,6 +33,9 @@ def parser():
     p.add_argument("--strict", action="store_true",
                    help="also fail if a result is suspect or not judged, or a norm is not what "
                    "its name says")
+    p.add_argument("--compiled", action="store_true",
+                   help="judge what torch.compile made by its graph; without it, compiled "
+                   "functions run eagerly")
     p.add_argument("--no-norms", action="store_true", help="do not name what norms compute")
     p.add_argument("--table", action="store_true", help="print all ops, nearest to bounds first")
     p.add_argument("--dump", default="", metavar="DIR", help="save the inputs of wrong ops")
@@ -47,7 +50,8 @@ def options_of(given):
     return {"ops": tuple(given.ops.split(",")), "every": given.every, "share": given.share,
             "cost": given.cost, "seconds": given.seconds, "memory": given.memory * 1e9,
             "rank": given.rank, "modules": tuple(given.modules.split(",")), "seed": given.seed,
-            "first": given.first, "dump": given.dump, "norms": not given.no_norms}
+            "first": given.first, "dump": given.dump, "norms": not given.no_norms,
+            "compiled": given.compiled}
 
 
 def context_of(given):

@@ -43,6 +43,7 @@ class Options:
     seconds: float = float("inf")  # that judging may take in all
     dump: str = ""  # a folder for the inputs of ops that are wrong
     norms: bool = True  # whether to name what modules that look like norms compute
+    compiled: bool = False  # judges what torch.compile made, and does not run it eagerly
 
 
 class Judge(TorchDispatchMode):
@@ -53,7 +54,7 @@ class Judge(TorchDispatchMode):
     def __init__(self, model, options, watch=None):
         super().__init__()
         self.options, self.report, self.formulas = options, Report(), Formulas()
-        self.places = Places(model, self._saw)
+        self.places = Places(model, self._saw, follows=not options.compiled)
         self.watch = watch  # called with every judged op (record, against)
         self.sample = Sample(options)
         self.call_number, self.plans, self.is_in = 0, {}, False
@@ -199,9 +200,13 @@ class Judge(TorchDispatchMode):
             pattern_of(measured.wrong) if bool(measured.wrong.any()) else "within the bound",
             [list(t.shape) for t in given], sorted({str(t.dtype)[6:] for t in given}),
             str(result.got.device), measured.suspicion)
-        if self.options.dump and not finding.doubt:
+        if self.options.dump and not finding.doubt and hasattr(call, "func"):
             finding.dump = dump.write(self.options.dump, call, finding)
         return finding
+
+    def recording(self):
+        """What else is entered around the program (CompilingJudge)."""
+        return contextlib.nullcontext()
 
     def end_step(self, *unused):
         self.report.steps += 1
@@ -258,6 +263,13 @@ def judging():
         torch.set_default_dtype(before)
 
 
+def made(model, options, watch):
+    if not options.compiled:
+        return Judge(model, options, watch)
+    from keel_judge.twin import CompilingJudge
+    return CompilingJudge(model, options, watch)
+
+
 @contextlib.contextmanager
 def judge(model=None, **options):
     """Judges every op that runs inside, forward, backward and optimizer, and gives a Report.
@@ -268,9 +280,9 @@ def judge(model=None, **options):
 
     `model` gives the names of modules and parameters. `options` are those of Options."""
     watch = options.pop("watch", None)
-    mode = Judge(model, Options(**options), watch)
+    mode = made(model, Options(**options), watch)
     others = elsewhere.Elsewhere(mode.count_elsewhere, mode.places.threads)
-    with mode.places, others:
+    with mode.places, others, mode.recording():
         handle = optimizers.register_optimizer_step_post_hook(mode.end_step)
         try:
             mode.come_or_go(True)

@@ -32,8 +32,9 @@ class Places:
     backward has the number that autograd was about to give out when its forward ran. Hooks run in
     every thread, and each has a stack of its own."""
 
-    def __init__(self, model, saw=None):
+    def __init__(self, model, saw=None, follows=True):
         self.saw = saw  # called with the name, the inputs and the output of every module
+        self.follows = follows  # hooks of modules, which would become part of compiled programs
         self.names = {}
         self.parameters = {}
         if model is not None:
@@ -45,10 +46,12 @@ class Places:
 
     def __enter__(self):
         self.handles = [
-            modules.register_module_forward_pre_hook(self._enter_module),
-            modules.register_module_forward_hook(self._leave_module, always_call=True),
             optimizers.register_optimizer_step_pre_hook(self._enter_optimizer),
             optimizers.register_optimizer_step_post_hook(self._leave_optimizer)]
+        if self.follows:
+            self.handles += [
+                modules.register_module_forward_pre_hook(self._enter_module),
+                modules.register_module_forward_hook(self._leave_module, always_call=True)]
         return self
 
     def __exit__(self, *unused):

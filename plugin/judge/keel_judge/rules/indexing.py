@@ -112,7 +112,8 @@ def overlapping(call):
 
 RULES = {
     "embedding_dense_backward": embedding_backward, "index_add": adding("source"),
-    "scatter_add": adding("src"), "index_put": index_put, "_unsafe_index_put": index_put,
+    "scatter_add": adding("src"), "index_put": index_put,
+    "_unsafe_masked_index_put_accumulate": adding("values"), "_unsafe_index_put": index_put,
     "_index_put_impl": index_put, "scatter_reduce": scatter_reduce, "_embedding_bag": bag,
     "_embedding_bag_forward_only": bag, "_embedding_bag_dense_backward": bag_backward,
     "_embedding_bag_backward": any_bag_backward,
