@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "frontend/io/plot_text.h"
 #include "frontend/report/curves.h"
 #include "frontend/report/spread.h"
 #include "frontend/train/update_probe.h"
@@ -198,11 +199,11 @@ Table points_table(const std::vector<NormCurves>& all) {
 }
 
 Drawing drawing_of(const std::vector<NormCurves>& all, const std::string& name,
-                   double CurvePoint::*what) {
+                   const std::string& words, double CurvePoint::*what) {
   Drawing drawing{name,
-                  {.title = name + ", medians over seeds, bands from the least to the largest",
+                  {.title = words + ", medians over seeds, bands from the smallest to the largest",
                    .x_label = "update",
-                   .y_label = name,
+                   .y_label = words,
                    .series = {}}};
   for (const NormCurves& curves : all) {
     std::vector<report::Line> lines;
@@ -242,9 +243,11 @@ Result convergence(const Options& options) {
       options.runs.empty() ? trained_curves(options, all) : curves_of_runs(options, all);
   Result result;
   result.tables = {summary_table(all, task.metric), points_table(all)};
-  result.drawings = {drawing_of(all, "train-loss", train_loss_of(all)),
-                     drawing_of(all, "valid-loss", &CurvePoint::valid_loss),
-                     drawing_of(all, "valid-" + task.metric, &CurvePoint::metric)};
+  result.drawings = {
+      drawing_of(all, "train-loss", "training loss", train_loss_of(all)),
+      drawing_of(all, "valid-loss", "validation loss", &CurvePoint::valid_loss),
+      drawing_of(all, "valid-" + task.metric, "validation " + io::words_of_quantity(task.metric),
+                 &CurvePoint::metric)};
   for (std::size_t i = 1; i < all.size(); ++i) {
     judge_speedup({task.name, all[0].norm, all[i].norm, speedups(all[0], all[i])}, result);
   }
