@@ -1,6 +1,6 @@
 """Both judges give the same bounds for the same op on the same numbers: keel_judge, and the keel
-program where it judges results of others (KEEL_PROGRAM names it). bench/results/judge.md says where they
-differ, and why."""
+program where it judges results of others (KEEL_PROGRAM names it). bench/results/judge.md says where
+they differ, and why."""
 import unittest
 
 import numpy as np
