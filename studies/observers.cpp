@@ -109,15 +109,13 @@ std::span<const ObserverKind> observer_kinds() {
   static const std::vector<ObserverKind> kinds{
       {"statistics",
        "at one norm over the batch: the distance of a batch's statistics from the running ones, "
-       "and "
-       "the gradients that pass through them",
+       "and the gradients that pass through them",
        "Shen et al. 2020, figures 2 to 4",
        {.every = {1, PeriodUnit::kUpdates}},
        true,
        statistics_observer},
       {"gradients",
-       "at every norm: the length of the gradient that comes to it, and of the one that it passes "
-       "on",
+       "at every norm: the lengths of the incoming and the outgoing gradient",
        "Shen et al. 2020, lemma 2 and figure 7",
        {.every = {1, PeriodUnit::kUpdates}},
        false,
