@@ -72,7 +72,7 @@ void backward(BackwardContext& c) {
       {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd),
        c.output(Out::kR), c.output(Out::kD), dy, c.input(In::kMask), gradient_sums(c, dy)},
       attrs);
-  set_affine_gradients<In, BackOut>(c, d);
+  set_gradients(c, d);
 }
 
 std::optional<double> kept(const Attrs& of) { return 1 - of.as<BatchRenormAttrs>().rate; }

@@ -50,7 +50,7 @@ void backward(BackwardContext& c) {
                               {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean),
                                c.output(Out::kRstd), gradient_like_x(c)},
                               attrs);
-  set_affine_gradients<In, BackOut>(c, d);
+  set_gradients(c, d);
 }
 
 }  // namespace

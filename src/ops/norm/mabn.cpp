@@ -75,7 +75,7 @@ void backward(BackwardContext& c) {
       {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), c.output(Out::kR),
        c.state(In::kGz), c.input(In::kStep), dy, c.input(In::kMask), gradient_sums(c, dy)},
       attrs);
-  set_affine_gradients<In, BackOut>(c, d);
+  set_gradients(c, d);
   if (attrs.training) c.set_state(In::kGz, d.at(BackOut::kNextGz));
 }
 

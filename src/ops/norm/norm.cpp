@@ -31,12 +31,28 @@ void expect_affine(const InferContext& c, int gain, int bias, const Shape& expec
   }
 }
 
+void expect_number(const InferContext& c, int place) {
+  const std::string_view name = c.op.inputs[std::size_t(place)].name;
+  c.expect(c.has(place), name, "one number", "none");
+  c.expect_shape(place, name, Shape{1});
+  c.expect_dtype(place, name, wide_type(c));
+}
+
 TensorType type_if(bool applies, const TensorType& type) {
   return applies ? type : absent_type(type.dtype);
 }
 
 TensorType gradient_type(const InferContext& c, int input) {
   return c.has(input) ? c.input(input) : absent_type(wide_type(c));
+}
+
+void set_gradients(BackwardContext& c, Value backward) {
+  const OpInfo& op = *c.graph.node(c.output(0)).op;
+  const OpInfo& gradients = *c.graph.node(backward).op;
+  for (int i = 0; i < int(op.inputs.size()); ++i) {
+    const int output = output_place(gradients, fmt::format("d{}", op.inputs[std::size_t(i)].name));
+    if (output >= 0 && c.needs(i)) c.set(i, backward.at(output));
+  }
 }
 
 }  // namespace keel

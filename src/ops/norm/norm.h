@@ -85,22 +85,18 @@ Value gradient_like_x(BackwardContext& c);
 // and the type of what is beside x.
 void expect_affine(const InferContext& c, int gain, int bias, const Shape& expected);
 
+// Throws unless the input is one number of the type of what is beside x.
+void expect_number(const InferContext& c, int place);
+
 // `type` if the output applies, else the type of an absent output.
 TensorType type_if(bool applies, const TensorType& type);
 
 // The type of the gradient of an optional input: its own type, or absent.
 TensorType gradient_type(const InferContext& c, int input);
 
-// Passes the outputs of a backward node on as the gradients of x, gain and bias, if these are
-// wanted. In and Gradient are the places of the forward's inputs and of the backward's outputs.
-template <class In, class Gradient>
-void set_affine_gradients(BackwardContext& c, Value backward) {
-  constexpr std::pair<int, int> kGradients[] = {
-      {In::kX, Gradient::kDx}, {In::kGain, Gradient::kDgain}, {In::kBias, Gradient::kDbias}};
-  for (const auto& [input, gradient] : kGradients) {
-    if (c.needs(input)) c.set(input, backward.at(gradient));
-  }
-}
+// Passes the outputs of a backward node on as the gradients of the inputs that are wanted: "dgain"
+// is that of "gain".
+void set_gradients(BackwardContext& c, Value backward);
 
 namespace ops {
 

@@ -48,7 +48,7 @@ void backward(BackwardContext& c) {
                               {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), dy,
                                c.input(In::kMask), gradient_sums(c, dy)},
                               attrs);
-  set_affine_gradients<In, BackOut>(c, d);
+  set_gradients(c, d);
 }
 
 }  // namespace

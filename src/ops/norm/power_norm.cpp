@@ -97,7 +97,7 @@ void backward(BackwardContext& c) {
                   {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), c.output(Out::kRdx),
                    gamma, nu, dy, c.input(In::kMask), row_rstd, gradient_sums(c, dy)},
                   attrs);
-  set_affine_gradients<In, BackOut>(c, d);
+  set_gradients(c, d);
   if (attrs.training) c.set_state(In::kNu, d.at(BackOut::kNextNu));
 }
 

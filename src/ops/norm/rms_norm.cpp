@@ -40,7 +40,7 @@ void backward(BackwardContext& c) {
   const Value d = c.graph.add(
       kRmsNormBackward,
       {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), gradient_like_x(c)}, attrs);
-  set_affine_gradients<In, BackOut>(c, d);
+  set_gradients(c, d);
 }
 
 }  // namespace
