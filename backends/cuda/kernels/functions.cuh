@@ -1,5 +1,5 @@
-// exp, sigmoid, tanh and the normal distribution of float, made only of instructions that round as
-// IEEE says. CUDA's own take ex2.approx, which may be 2.5 units in the last place off, and
+// exp, sigmoid, tanh, erf and the normal distribution of float, made only of instructions that
+// round as IEEE says. CUDA's own take ex2.approx, which may be 2.5 units in the last place off, and
 // rcp.approx: errors beyond what the bounds of docs/numerics.md allow, and not the same on every
 // GPU. These have the same bits everywhere; methods and fits are those of
 // backends/onednn/simd/math.h. Errors are the largest found over every 101st float, in units of
@@ -72,14 +72,39 @@ __device__ inline float softplus(float x) {
   return (x <= 0 ? 0 : x) + log1pf(exponential(-fabsf(x)));
 }
 
-// 1 - 2 / (exp(2x) + 1), near 0 an odd polynomial; error 1.2.
-__device__ inline float hyperbolic_tangent(float x) {
+// A function and its derivative.
+struct WithSlope {
+  float value, slope;
+};
+
+// tanh(x) = 1 - 2 q with q = 1 / (exp(2x) + 1), near 0 an odd polynomial; error 1.2. Its derivative
+// is 4 q (1 - q), which loses no bits where tanh is near 1; error 1.5, and 0 from 44.4 on.
+__device__ inline WithSlope tangent_and_slope(float x) {
   const float a = fabsf(x), w = a * a;
   // (tanh(x) - x) / x^3 for w = x^2, x on [0, 0.625]; 2^-32.
   const float fit = polynomial(w, -0.333333313f, 0.133332208f, -0.0539481789f, 0.021706894f,
                                -0.00819001347f, 0.00215268391f);
-  const float y = a < 0.625f ? fmaf(a * w, fit, a) : 1 - 2 / (exponential(a + a) + 1);
-  return copysignf(y, x);
+  const float twice_q = 2 / (exponential(a + a) + 1);
+  const float y = a < 0.625f ? fmaf(a * w, fit, a) : 1 - twice_q;
+  return {copysignf(y, x), twice_q * (2 - twice_q)};
+}
+
+__device__ inline float hyperbolic_tangent(float x) { return tangent_and_slope(x).value; }
+
+// exp(factor a^2) for a in [0, 16) and a factor that is exact. a^2 is taken in two parts, the first
+// exact, as its rounding would grow a^2 times in exp.
+__device__ inline float exp_of_square(float a, float factor) {
+  const auto high = std::bit_cast<float>(std::bit_cast<std::uint32_t>(a) & 0xfffff000u);
+  return exp_of_sum(factor * (high * high), factor * ((a - high) * (a + high)));
+}
+
+// exp(a^2 / 2) Phi(-a) for a >= 0.
+__device__ inline float normal_tail(float a) {
+  const float r = 1 / (a + 2.5f);
+  // The same times (a + 5/2) for 1 - 5 / (a + 5/2), a on [0, 14.6]; 2^-25.
+  return r * polynomial(fmaf(-5.0f, r, 1.0f), 0.706656635f, -0.433692127f, 0.131987989f,
+                        0.00923783332f, -0.0163934156f, -0.00161061145f, 0.00254117115f,
+                        0.000703985454f, -0.000324734225f, -0.000171473832f);
 }
 
 // The normal distribution at a = |x|: e = exp(-a^2 / 2), and tail with Phi(-a) = e * tail.
@@ -89,15 +114,18 @@ struct Normal {
 
 __device__ inline Normal normal_at(float x) {
   const float a = fabsf(x) > 15 ? 15 : fabsf(x);  // where e is 0 already
-  // a^2 in two parts, the first exact, as its rounding would grow a^2 / 2 times in exp.
-  const auto high = std::bit_cast<float>(std::bit_cast<std::uint32_t>(a) & 0xfffff000u);
-  const float e = exp_of_sum(-0.5f * (high * high), -0.5f * ((a - high) * (a + high)));
-  const float r = 1 / (a + 2.5f);
-  // exp(a^2 / 2) Phi(-a) (a + 5/2) for 1 - 5 / (a + 5/2), a on [0, 14.6]; 2^-25.
-  const float fit = polynomial(fmaf(-5.0f, r, 1.0f), 0.706656635f, -0.433692127f, 0.131987989f,
-                               0.00923783332f, -0.0163934156f, -0.00161061145f, 0.00254117115f,
-                               0.000703985454f, -0.000324734225f, -0.000171473832f);
-  return {e, r * fit};
+  return {exp_of_square(a, -0.5f), normal_tail(a)};
+}
+
+// erf(x) = 1 - 2 Phi(-sqrt(2) x), near 0 an odd polynomial; error 0.8. Its derivative is
+// exp(-x^2) 2 / sqrt(pi); error 1.5.
+__device__ inline WithSlope error_function_and_slope(float x) {
+  const float a = fabsf(x) > 15 ? 15 : fabsf(x), e = exp_of_square(a, -1);
+  // erf(x) / x - 1 for w = x^2, x on [0, 1]; 2^-29.
+  const float fit = polynomial(a * a, 0.12837917f, -0.37612626f, 0.11283579f, -0.026853347f,
+                               0.005187162f, -0.0007997853f, 7.806903e-05f);
+  const float large = fmaf(-(e + e), normal_tail(a * 1.41421356f), 1.0f);
+  return {copysignf(a < 1 ? fmaf(a, fit, a) : large, x), e * 1.12837917f};
 }
 
 // x Phi(x); error 3.5, and 7 where it is below 1e-36.
