@@ -40,11 +40,12 @@ class Subject {
 
   // The norm with the options that a case asks for.
   nn::Norm norm(const NormCase& c) const {
-    std::string defaults = fmt::format("eps={}", c.eps);
+    std::string defaults = has("eps") ? fmt::format("eps={},", c.eps) : "";
     for (const auto& [name, value] : {std::pair{"gain", c.gain}, {"bias", c.bias}}) {
-      if (may_have(name)) defaults += fmt::format(",{}={}", name, value);
+      if (may_have(name)) defaults += fmt::format("{}={},", name, value);
     }
-    if (!plain_.option("heads").empty()) defaults += ",heads=0";
+    if (has("heads")) defaults += "heads=0,";
+    if (defaults.ends_with(',')) defaults.pop_back();
     return nn::Norm::parse(text_, defaults);
   }
 
@@ -57,7 +58,7 @@ class Subject {
     if (c.layout == NormLayout::kInstances) c.split = 3;
     c.groups += (c.split - c.groups % c.split) % c.split;
     const nn::Norm norm = this->norm(c);
-    attr_parse(norm.option("eps"), c.eps);
+    if (has("eps")) attr_parse(norm.option("eps"), c.eps);
     c.gain = has_single_gain() || norm.option("gain") == "true";
     c.bias = norm.option("bias") == "true";
     return c;
@@ -86,9 +87,9 @@ class Subject {
   }
 
  private:
+  bool has(std::string_view option) const { return !plain_.option(option).empty(); }
   bool may_have(std::string_view parameter) const {
-    return !plain_.option(parameter).empty() &&
-           facts_.parameters.find(parameter) != std::string::npos;
+    return has(parameter) && facts_.parameters.find(parameter) != std::string::npos;
   }
   bool has_single_gain() const { return facts_.parameters == "gain"; }
 
@@ -124,7 +125,7 @@ NormAccuracy measure(Backend& backend, const Subject& subject, const std::vector
     const compare::NormErrors errors = norm_errors(c, data, got, expected);
     add(forward, errors.forward, c);
     add(dx, errors.dx, c);
-    if (c.gain || c.bias) add(parameters, errors.parameters, c);
+    if (c.gain || c.bias || !expected.more.empty()) add(parameters, errors.parameters, c);
     ++result.cases;
   }
   check(result.cases > 0, ErrorKind::kUsage, "bench accuracy: the norm takes none of the cases");

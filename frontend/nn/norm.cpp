@@ -43,8 +43,8 @@ OptionText read_items(std::string_view norm, const Items& items) {
 std::vector<NormRow>& table() {
   static std::vector<NormRow> rows = [] {
     std::vector<NormRow> all;
-    for (const auto family :
-         {row_norms(), group_norms(), column_norms(), quadratic_norms(), weight_norms()}) {
+    for (const auto family : {row_norms(), curve_norms(), group_norms(), column_norms(),
+                              quadratic_norms(), weight_norms()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
@@ -131,6 +131,8 @@ int norm_style(std::string_view name) {
       table(), name, [](const NormRow& r) -> std::string_view { return r.facts.name; });
   return row == table().end() ? -1 : row->style;
 }
+
+int norm_styles() { return std::ranges::max(table(), {}, &NormRow::style).style + 1; }
 
 void add_norm(NormRow row) {
   const bool is_taken = std::ranges::count(all_facts(), row.facts.name, &NormFacts::name) > 0;

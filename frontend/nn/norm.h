@@ -91,5 +91,7 @@ class Norm {
 std::span<const NormFacts> norm_facts();
 // The style of the norm's curves in figures (NormRow::style); -1 for an unknown norm.
 int norm_style(std::string_view name);
+// The number of styles that norms have: all are below it.
+int norm_styles();
 
 }  // namespace keel::nn

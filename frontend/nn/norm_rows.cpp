@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "frontend/nn/norm_table.h"
+#include "frontend/nn/row_options.h"
 #include "src/ops/norm/ada_norm.h"
 #include "src/ops/norm/detach_norm.h"
 #include "src/ops/norm/layer_norm.h"
@@ -12,24 +13,6 @@
 
 namespace keel::nn {
 namespace {
-
-// How many trailing axes make a row: as many as `asked`, or for 0 all but the first of images (n,
-// c, h, w) and else the last one.
-std::int64_t row_axes(const Graph& g, Value x, std::int64_t asked) {
-  const Shape& shape = g.shape(x);
-  const std::int64_t axes = asked > 0 ? asked : shape.rank() == 4 ? 3 : 1;
-  check(axes <= shape.rank(), ErrorKind::kUsage, "norm: axes: expected at most those of {}, got {}",
-        shape.text(), axes);
-  return axes;
-}
-
-struct RowOptions {
-  std::int64_t axes = 0;  // as row_axes takes it
-
-  void validate(const OptionRanges& ranges) const {
-    ranges.at_least<std::int64_t>(0, "axes", axes);
-  }
-};
 
 struct NoneOptions {
   static constexpr bool kBatchType = false;

@@ -51,6 +51,7 @@ struct NormRow {
 };
 
 std::span<const NormRow> row_norms();        // each row by its own statistics
+std::span<const NormRow> curve_norms();      // each element by a curve
 std::span<const NormRow> group_norms();      // groups of a row's features
 std::span<const NormRow> column_norms();     // each feature by its mean and variance over the batch
 std::span<const NormRow> quadratic_norms();  // each feature by its quadratic mean over the batch

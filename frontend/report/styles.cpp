@@ -10,8 +10,6 @@
 namespace keel::report {
 namespace {
 
-constexpr std::size_t kNormStyles = 22;  // from here on, styles are those of norms from outside
-
 std::string_view name_of_norm(std::string_view norm) {
   return norm.substr(0, norm.find_first_of("{,"));
 }
@@ -44,7 +42,8 @@ std::optional<std::size_t> free_style(const std::set<std::size_t>& taken, std::s
 std::size_t style_of_norm(const std::string& norm) {
   const std::string_view name = name_of_norm(norm);
   if (const int style = nn::norm_style(name); style >= 0) return std::size_t(style);
-  return kNormStyles + hash_of(name) % (io::kPlotStyles - kNormStyles);
+  const auto first = std::size_t(nn::norm_styles());  // of norms from outside
+  return first + hash_of(name) % (io::kPlotStyles - first);
 }
 
 std::vector<std::size_t> styles_of(const Section& section) {

@@ -64,7 +64,8 @@ std::string_view text_of(GradientKind kind) {
 }
 
 std::string_view text_of(NormGroups groups) {
-  constexpr std::array<std::string_view, 4> kNames{"rows", "parts", "sequences", "columns"};
+  constexpr std::array<std::string_view, 5> kNames{"rows", "parts", "sequences", "columns",
+                                                   "elements"};
   return kNames[std::size_t(groups)];
 }
 

@@ -108,12 +108,24 @@ enum class NormGroups {
   kParts,      // some channels of an image or of a token
   kSequences,  // a feature over the steps of a sample: x (samples, steps, channels)
   kColumns,    // a feature over the batch
+  kElements,   // none: an element of y depends on one element of x
+};
+
+// A curve that stands in place of statistics, y = gain f(u) + bias with u = alpha x + shift: f, its
+// derivative, and the errors that a kernel may make in each, in units of 2^-23 of the result: one
+// more than the largest found, for targets without fused products. The derivative is largest at 0
+// and falls to both sides.
+struct NormCurve {
+  double (*value)(double u);
+  double (*slope)(double u);
+  double value_error, slope_error;
 };
 
 // The facts by which one norm of x differs from another. Its terms are told by the names of its
 // inputs and outputs: gain, bias, mask, mean, rstd; r and d, where y = r xhat + d; row_rstd of a
 // scaling of rows in front; rdx, the factor of dx where that is not rstd; nu or gz, the running
-// mean of g xhat. The output next_S is the next value of the state that the input S reads.
+// mean of g xhat. The output next_S is the next value of the state that the input S reads. An input
+// is a learned parameter if the backward has an output for its gradient, dalpha for alpha.
 struct NormTraits {
   NormGroups groups = NormGroups::kRows;
   // Whether training normalizes by running statistics, and not only by those of the batch.
@@ -125,6 +137,7 @@ struct NormTraits {
   std::optional<double> (*kept)(const Attrs&) = nullptr;
   // The largest factor of xhat in y, and of dy in g, where that depends on xhat.
   double (*largest_factor)(const Attrs&, double xhat) = nullptr;
+  const NormCurve* curve = nullptr;  // that of a norm of elements
 };
 
 struct OpInfo {

@@ -24,7 +24,9 @@
 #include "src/ops/norm/ada_norm.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/batch_renorm.h"
+#include "src/ops/norm/derf.h"
 #include "src/ops/norm/detach_norm.h"
+#include "src/ops/norm/dyt.h"
 #include "src/ops/norm/group_norm.h"
 #include "src/ops/norm/group_scaling.h"
 #include "src/ops/norm/instance_norm.h"
@@ -148,16 +150,17 @@ using AllAttrs =
     List<NoAttrs, AdagradAttrs, AdamAttrs, AdaNormAttrs, AttentionAttrs, BatchNormAttrs,
          BatchNormBackwardAttrs, BatchRenormAttrs, BatchRenormBackwardAttrs, BroadcastAttrs,
          CastAttrs, CentredSumsAttrs, ClipGradientAttrs, ColumnSquaresAttrs, ConcatAttrs, ConvAttrs,
-         ConvBackwardAttrs, CrossEntropyAttrs, DetachNormAttrs, DropoutAttrs, EmbeddingAttrs,
-         EmbeddingBackwardAttrs, FilterBankAttrs, FusedAttrs, GravesAttrs, GroupIdsAttrs,
-         GroupNormAttrs, GroupNormBackwardAttrs, GroupScalingAttrs, InstanceNormAttrs,
-         InstanceNormBackwardAttrs, LayerNormAttrs, LayerNormBackwardAttrs, LinearLossAttrs,
-         EmbeddingBagAttrs, MabnAttrs, MabnBackwardAttrs, MatmulAttrs, MixtureAttrs,
-         MultilinearAttrs, NormNoiseAttrs, PadAttrs, PnVAttrs, PnVBackwardAttrs, PoolAttrs,
-         PoolBackwardAttrs, PowerNormAttrs, PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs,
-         RelativeAttentionAttrs, ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs,
-         ScaleNormAttrs, SgdAttrs, SliceAttrs, AttentionWindowAttrs, SplitAttrs, SumSquaresAttrs,
-         TopKAttrs, TransposeAttrs, UncentredSumsAttrs, WeightNormAttrs>;
+         ConvBackwardAttrs, CrossEntropyAttrs, DerfAttrs, DerfBackwardAttrs, DetachNormAttrs,
+         DropoutAttrs, DytAttrs, DytBackwardAttrs, EmbeddingAttrs, EmbeddingBackwardAttrs,
+         FilterBankAttrs, FusedAttrs, GravesAttrs, GroupIdsAttrs, GroupNormAttrs,
+         GroupNormBackwardAttrs, GroupScalingAttrs, InstanceNormAttrs, InstanceNormBackwardAttrs,
+         LayerNormAttrs, LayerNormBackwardAttrs, LinearLossAttrs, EmbeddingBagAttrs, MabnAttrs,
+         MabnBackwardAttrs, MatmulAttrs, MixtureAttrs, MultilinearAttrs, NormNoiseAttrs, PadAttrs,
+         PnVAttrs, PnVBackwardAttrs, PoolAttrs, PoolBackwardAttrs, PowerNormAttrs,
+         PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs, RelativeAttentionAttrs,
+         ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs, ScaleNormAttrs, SgdAttrs,
+         SliceAttrs, AttentionWindowAttrs, SplitAttrs, SumSquaresAttrs, TopKAttrs, TransposeAttrs,
+         UncentredSumsAttrs, WeightNormAttrs>;
 
 // Whether the op's attributes are a T. Then values of it, sampled, are printed and read back.
 template <class T>

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "backends/backends.h"
 #include "frontend/compare/cases/norm_errors.h"
@@ -22,10 +23,12 @@ struct RowNorm {
   bool has_affine = true;    // gain and bias of the row's shape; else neither, or one gain
   bool single_gain = false;  // gain (1)
   bool centred = true;       // a mean is subtracted
+  std::map<std::string, double> more = {};  // further parameters, of one number each
 };
 
 inline NormData row_data(const RowNorm& norm, const NormCase& c) {
   NormData data = make_data(c);
+  for (const auto& [name, value] : norm.more) data.more[name] = Tensor::of<double>({1}, {value});
   if (norm.has_affine) return data;
   data.gain.reset();
   data.bias.reset();

@@ -21,7 +21,7 @@ BoundRules& bound_rules() {
          {add_linear_rules, add_sum_rules, add_elementwise_rules, add_loss_rules,
           add_linear_loss_rules, add_attention_rules, add_relative_rules, add_multilinear_rules,
           add_recurrent_rules, add_drawing_rules, add_mixture_rules, add_update_rules,
-          add_norm_rules, add_norm_gradient_rules, add_column_rules}) {
+          add_norm_rules, add_norm_gradient_rules, add_curve_rules, add_column_rules}) {
       add(all);
     }
     return all;
@@ -76,7 +76,9 @@ bool takes_input_error(const Node& node, int input) {
 }
 
 bool has_general_rule(const Node& node) {
-  if (forward_norm(*node.op) != nullptr) return is_plain_norm(*node.op);
+  if (const OpInfo* norm = forward_norm(*node.op)) {
+    return norm->norm->curve != nullptr || is_plain_norm(*node.op);
+  }
   // Ops that only keel has.
   static const std::set<std::string_view> kept{"order_violation",
                                                "order_violation_backward",

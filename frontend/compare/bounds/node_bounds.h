@@ -101,6 +101,7 @@ void add_recurrent_rules(BoundRules& rules);
 void add_norm_rules(BoundRules& rules);
 void add_column_rules(BoundRules& rules);
 void add_norm_gradient_rules(BoundRules& rules);
+void add_curve_rules(BoundRules& rules);
 
 // Whether a norm of x, or the norm that `op` is the backward of, has neither a factor of xhat that
 // depends on xhat nor a state with a schedule or for its backward.

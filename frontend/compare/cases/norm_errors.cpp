@@ -113,6 +113,67 @@ class Judge {
   std::vector<double> gain_scale_, bias_scale_;
 };
 
+// The same of a norm of elements.
+class CurveJudge {
+ public:
+  CurveJudge(const NormCase& c, const NormData& data, const NormResult& got,
+             const NormResult& expected)
+      : c_(c), data_(data), got_(got), expected_(expected), curve_(*expected.op->norm->curve) {}
+
+  NormErrors errors() {
+    std::vector<double> gain(std::size_t(c_.parameter_shape().elements())), bias = gain;
+    // Sums of numbers that float32 may not hold are not told from 0.
+    std::vector<double> alpha{1e-30}, shift{1e-30};
+    NormErrors errors;
+    for (std::int64_t k = 0; k < c_.groups; ++k) {
+      for (std::int64_t e = 0; e < c_.n; ++e) {
+        const std::int64_t i = c_.at(k, e), p = c_.parameter(k, e);
+        const double ax = number("alpha") * data_.x.at(i), u = ax + number("shift");
+        const double dy = std::abs(data_.dy.at(i)),
+                     g = data_.gain ? dy * std::abs(data_.gain->at(p)) : dy;
+        const double of_u = curve_.slope(u), k_of = g * of_u * (1 + u * u);
+        const double y = expected_.outputs[0].at(i);
+        errors.forward =
+            std::max(errors.forward, error(got_.outputs[0].at(i), y, std::max(1.0, std::abs(y))));
+        errors.dx =
+            std::max(errors.dx, of_gradient(AffineInput::kX, i, std::abs(number("alpha")) * g));
+        gain[std::size_t(p)] += dy * std::max(std::abs(curve_.value(u)),
+                                              of_u * (std::abs(ax) + std::abs(number("shift"))));
+        bias[std::size_t(p)] += dy;
+        shift[0] += k_of;
+        alpha[0] += of_u > 0 ? k_of * std::abs(data_.x.at(i)) : 0;
+      }
+    }
+    errors.parameters = std::max({of_sums("gain", gain), of_sums("bias", bias),
+                                  of_sums("alpha", alpha), of_sums("shift", shift)});
+    return errors;
+  }
+
+ private:
+  double number(const std::string& name) const {
+    const auto found = expected_.more.find(name);
+    return found == expected_.more.end() ? 0 : found->second.at(0);
+  }
+  double of_gradient(int input, std::int64_t i, double scale) const {
+    return error(got_.gradients[std::size_t(input)].at(i),
+                 expected_.gradients[std::size_t(input)].at(i), scale);
+  }
+  double of_sums(std::string_view parameter, const std::vector<double>& scale) const {
+    const int input = input_place(*expected_.op, parameter);
+    double largest = 0;
+    const std::int64_t count = input < 0 ? 0 : expected_.gradients[std::size_t(input)].elements();
+    for (std::int64_t i = 0; i < count; ++i) {
+      largest = std::max(largest, of_gradient(input, i, scale[std::size_t(i)]));
+    }
+    return largest;
+  }
+
+  const NormCase& c_;
+  const NormData& data_;
+  const NormResult &got_, &expected_;
+  const NormCurve& curve_;
+};
+
 }  // namespace
 
 NormTerms norm_terms(const OpInfo& forward) {
@@ -132,6 +193,9 @@ NormTerms norm_terms(const OpInfo& forward) {
 
 NormErrors norm_errors(const NormCase& c, const NormData& data, const NormResult& got,
                        const NormResult& expected) {
+  if (expected.op->norm && expected.op->norm->curve != nullptr) {
+    return CurveJudge(c, data, got, expected).errors();
+  }
   return Judge(c, data, got, expected).errors();
 }
 

@@ -32,6 +32,12 @@ NormTerms norm_terms(const OpInfo& forward);
 //   dgain           the sum of |dy * xhat|, or of |dy| * max(1, |xhat|) for a norm that subtracts a
 //                   mean, because that alone makes an error of 1 eps in xhat
 //   dbias           the sum of |dy|
+// Those of a norm of elements (NormCurve), with k = dy gain f'(u):
+//   y               max(1, |expected|)
+//   dx              |alpha dy gain|
+//   dgain, dbias    the sums of |dy| max(|f(u)|, f'(u) (|alpha x| + |shift|)) and of |dy|
+//   dalpha, dshift  the sums of |k x| and |k|, each term times 1 + u^2, by which the rounding of u
+//                   grows in f'(u)
 // An error is infinite if only one of the two values is NaN, and if a value is beyond the floats
 // and the other is not the largest float or infinity of its sign. Throws Error{kUsage} if the norm
 // has other groups than c.

@@ -102,7 +102,7 @@ struct NormGraph {
   Graph graph;
   std::vector<std::pair<Value, const Tensor*>> feeds;
   Value y;
-  std::vector<Value> gradients;  // in the places of AffineGradient
+  std::vector<Value> gradients;  // of the inputs by place
 
   NormGraph(const NormBuild& build, const NormData& data) {
     NormInputs inputs;
@@ -112,6 +112,7 @@ struct NormGraph {
     for (std::size_t i = 0; i < data.state.size(); ++i) {
       inputs.state.push_back(feed(fmt::format("state{}", i), data.state[i]));
     }
+    for (const auto& [name, value] : data.more) inputs.more[name] = feed(name, value);
     const Value dy = feed("dy", data.dy);
     const int first = graph.size();
     y = build(graph, inputs, data.eps);
@@ -138,6 +139,9 @@ struct NormGraph {
       }
       if (data.gain && node.name.ends_with("/gain")) given = &*data.gain;
       if (data.bias && node.name.ends_with("/bias")) given = &*data.bias;
+      for (const auto& [name, value] : data.more) {
+        if (node.name.ends_with("/" + name)) given = &value;
+      }
       feeds.emplace_back(Value{i}, given ? given : &initial(node));
     }
   }
@@ -152,15 +156,13 @@ struct NormGraph {
     const Node& node = graph.node(y.node);
     std::vector<Value> output_gradients(node.outputs.size());
     output_gradients.front() = dy;
-    bool needed[16] = {};  // of all inputs that a norm has at most
-    for (auto place : {AffineInput::kX, AffineInput::kGain, AffineInput::kBias}) {
-      needed[place] = true;
-    }
+    bool needed[16];  // of all inputs that a norm has at most
+    std::ranges::fill(needed, true);
     StateValues states;
     BackwardContext context(graph, y.node, output_gradients, {needed, node.inputs.size()}, states);
     node.op->backward(context);
     gradients.assign(context.result().begin(), context.result().end());
-    gradients.resize(AffineGradient::kDbias + 1);
+    gradients.resize(std::max<std::size_t>(gradients.size(), AffineGradient::kDbias + 1));
   }
 
   std::deque<Tensor> owned_;
@@ -192,6 +194,10 @@ NormResult run_norm(Backend& backend, const NormBuild& build, const NormData& da
     result.outputs.push_back(run.get(norm.y.at(port)));
   }
   for (Value v : norm.gradients) result.gradients.push_back(run.get(v));
+  for (std::size_t i = AffineInput::kBias + 1; i < node.inputs.size(); ++i) {
+    if (!norm.gradients[i].valid()) continue;
+    result.more.emplace(input_name(*node.op, int(i)), run.get(node.inputs[i]));
+  }
   check(run.intact(), ErrorKind::kCheckFailed, "a kernel of {} wrote outside of its outputs",
         node.op->name);
   if (!in_place) check_unchanged(run, norm);

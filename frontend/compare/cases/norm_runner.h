@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,16 +16,18 @@ namespace keel::compare {
 struct NormInputs {
   Value x, gain, bias;
   std::vector<Value> state;
+  std::map<std::string, Value> more = {};  // further parameters by name: alpha
 };
 
 // The values of NormInputs, in float64, and the gradient dy of y. They also serve for parameters
-// and states that the build adds itself: a parameter called "gain" or "bias", and the first states;
-// the other states start as they are initialized.
+// and states that the build adds itself: a parameter of the same name, and the first states; all
+// others start as they are initialized.
 struct NormData {
   Tensor x, dy;
   std::optional<Tensor> gain, bias;
   std::vector<Tensor> state;
   double eps = 1e-5;
+  std::map<std::string, Tensor> more = {};
 };
 
 // Adds the norm to a graph and returns its y.
@@ -32,10 +35,12 @@ using NormBuild = std::function<Value(Graph&, const NormInputs&, double eps)>;
 
 // Tensors in the backend's storage type; absent ones have the shape (0).
 struct NormResult {
-  const OpInfo* op = nullptr;     // of the forward node
-  std::vector<Tensor> outputs;    // of the forward node
-  std::vector<Tensor> gradients;  // of x, gain and bias, in the places of AffineGradient
-  std::int64_t workspace = 0;     // bytes, of the largest node
+  const OpInfo* op = nullptr;   // of the forward node
+  std::vector<Tensor> outputs;  // of the forward node
+  // Of the inputs by place: x, gain and bias, as in AffineGradient, and further parameters.
+  std::vector<Tensor> gradients;
+  std::map<std::string, Tensor> more = {};  // the further parameters
+  std::int64_t workspace = 0;               // bytes, of the largest node
 };
 
 // Runs forward and backward in float32 as the backend stores it. `in_place` uses every in-place

@@ -6,6 +6,13 @@ namespace {
 
 const std::string kLayerName = "norm";
 
+// The first value of a parameter: 0 of a bias, another number of what scales.
+double first_value(const Node& node) {
+  Tensor value(node.outputs[0]);
+  if (node.initializer) node.initializer(value, Philox(0, 0));
+  return value.elements() > 0 ? value.at(0) : 0;
+}
+
 // Numbers in place of the zeros and ones that parameters and states start with, which would hide
 // errors; a variance stays positive. Counters stay.
 Feeds sampled_leaves(const Graph& graph) {
@@ -16,7 +23,8 @@ Feeds sampled_leaves(const Graph& graph) {
     if (!is_state && node.kind != NodeKind::kParameter) continue;
     if (!is_floating(node.outputs[0].dtype)) continue;
     const bool is_positive = node.bounds && node.bounds->least >= 0;
-    const double middle = is_positive || node.name.ends_with("gain") ? 1 : 0;
+    const bool is_around_1 = is_positive || node.name.ends_with("gain");
+    const double middle = is_around_1 ? 1 : is_state ? 0 : first_value(node);
     Tensor value(DType::kF64, node.outputs[0].shape);
     const Philox random(7, stream_of(node.name));
     std::uint64_t e = 0;

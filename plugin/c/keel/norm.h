@@ -140,9 +140,9 @@ KEEL_API const char* keel_error(void);
 KEEL_API const char* keel_norm_ops(void);
 /* Facts of all ops, one a line, with a tab between its name, the names of its outputs by place with
  * commas between, its gradient (exact, detached, surrogate or none), and what shares a statistic in
- * a norm of x (rows, parts, sequences, columns or none). The output next_S is the next value of the
- * state that the input S reads, of the forward or of the backward. The library owns the text. NULL,
- * and a text in keel_error(), without memory. */
+ * a norm of x (rows, parts, sequences, columns, elements or none). The output next_S is the next
+ * value of the state that the input S reads, of the forward or of the backward. The library owns
+ * the text. NULL, and a text in keel_error(), without memory. */
 KEEL_API const char* keel_norm_facts(void);
 
 /* Makes a plan. On failure *plan is NULL. */

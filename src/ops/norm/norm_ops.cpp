@@ -1,5 +1,7 @@
 #include "src/ops/norm/norm_ops.h"
 
+#include <fmt/format.h>
+
 #include "src/ops/column_gradient_sums.h"
 #include "src/ops/column_moments.h"
 
@@ -18,6 +20,20 @@ std::span<const OpInfo* const> norm_ops() {
       &kMergeSums,     &kCentredGradientSums, &kUncentredGradientSums,
   };
   return ops;
+}
+
+std::vector<std::string_view> further_parameters(const OpInfo& norm) {
+  std::vector<std::string_view> names;
+  for (const OpInfo* op : norm_ops()) {
+    if (op->forward != &norm) continue;
+    for (const OpInput& input : norm.inputs) {
+      const bool is_usual = input.name == "x" || input.name == "gain" || input.name == "bias";
+      if (!is_usual && output_place(*op, fmt::format("d{}", input.name)) >= 0) {
+        names.push_back(input.name);
+      }
+    }
+  }
+  return names;
 }
 
 }  // namespace keel

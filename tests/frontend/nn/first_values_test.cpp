@@ -48,8 +48,8 @@ TEST_CASE("norm options: every gain and every bias begins as it is told") {
     for (std::int64_t e = 0; e < bias.elements(); ++e) CHECK(bias.at(e) == -0.5);
     ++biases;
   }
-  CHECK(gains == 14);
-  CHECK(biases == 12);
+  CHECK(gains == 16);
+  CHECK(biases == 14);
 }
 
 void check_first_value_refused(const std::string& text, const std::string& beginning,

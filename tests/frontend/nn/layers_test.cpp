@@ -57,7 +57,7 @@ void check_what_decays(const LayerRun& run) {
   for (const std::string& name : run.parameters) {
     CAPTURE(name);
     const std::string own = name.substr(name.rfind('/') + 1);
-    CHECK((own == "weight" || own == "gain" || own == "bias"));
+    CHECK((own == "weight" || own == "gain" || own == "bias" || own == "alpha" || own == "shift"));
     const ParameterFacts& facts = run.graph.node(run.graph.find_leaf(name)).facts;
     CHECK(facts.decays == (own == "weight"));
     CHECK(facts.trains);
