@@ -44,6 +44,13 @@ void add_rows(const Given& given, std::vector<Family>& families) {
   if (!given.gain) families.push_back({"adanorm", kKinds});
 }
 
+// Norms of elements have parameters that no other norm has.
+void add_curves(const Given& given, std::vector<Family>& families) {
+  if (given.more.contains("alpha")) {
+    families.push_back({given.more.contains("shift") ? "derf" : "dyt"});
+  }
+}
+
 void add_columns(const Given& given, std::vector<Family>& families) {
   families.push_back({"batchnorm", {"unbiased"}});
   families.push_back({"pn_v"});
@@ -203,11 +210,14 @@ const Given& Views::of(const Form& form) const {
 
 std::vector<Form> forms_for(const Given& given) {
   std::vector<Family> families;
-  add_rows(given, families);
-  add_columns(given, families);
-  add_groups(given, families);
-  add_channels(given, families);
-  if (!given.has_parameters()) families.push_back({"none"});
+  add_curves(given, families);
+  if (given.more.empty()) {
+    add_rows(given, families);
+    add_columns(given, families);
+    add_groups(given, families);
+    add_channels(given, families);
+    if (!given.has_parameters()) families.push_back({"none"});
+  }
   std::vector<Form> forms;
   for (const Family& family : families) add_forms(family, given, forms);
   return forms;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/ops/norm/norm_ops.h"
+
 namespace keel::identify {
 namespace {
 
@@ -14,6 +16,16 @@ constexpr std::array kOfFeatures{"running_mean", "running_var", "running_std", "
                                  "nu",           "v",           "t0.mean",     "t0.var"};
 constexpr std::array kRings{"x2", "gz"};  // (batches, features)
 constexpr std::array kCounters{"step", "t0.seen"};
+
+// The parameters that norms have beside gain and bias, by name.
+std::set<std::string> further_names() {
+  std::set<std::string> names;
+  for (const OpInfo* op : norm_ops()) {
+    if (!op->norm) continue;
+    for (const std::string_view name : further_parameters(*op)) names.emplace(name);
+  }
+  return names;
+}
 
 class Reader {
  public:
@@ -31,6 +43,14 @@ class Reader {
     check(is_floating(node.mapped().dtype()), ErrorKind::kBadInput,
           "[identify] {}: {}: expected f4 or f8, got {}", path_, name, node.mapped().type().text());
     return node.mapped().to(DType::kF64);
+  }
+
+  std::map<std::string, Tensor> take_further() {
+    std::map<std::string, Tensor> found;
+    for (const std::string& name : further_names()) {
+      if (std::optional<Tensor> value = take(name)) found[name] = std::move(*value);
+    }
+    return found;
   }
 
   // The arrays whose names begin with a prefix, without it.
@@ -79,9 +99,9 @@ class Reader {
 
   void expect_nothing_left() const {
     check(arrays_.empty(), ErrorKind::kBadInput,
-          "[identify] {}: array {}: expected only x, y, gain, bias, dy, dx, dgain, before.STATE "
-          "and after.STATE",
-          path_, arrays_.empty() ? "" : arrays_.begin()->first);
+          "[identify] {}: array {}: expected only x, y, gain, bias, {}, dy, dx, dgain, "
+          "before.STATE and after.STATE",
+          path_, arrays_.empty() ? "" : arrays_.begin()->first, fmt::join(further_names(), ", "));
   }
 
  private:
@@ -105,6 +125,7 @@ void expect_parameters(const Reader& in, const Given& given) {
   of_gain.insert({1, x[0]});
   if (given.gain) in.expect_elements("gain", of_gain, *given.gain);
   if (given.bias) in.expect_elements("bias", of_bias, *given.bias);
+  for (const auto& [name, value] : given.more) in.expect_elements(name, {1}, value);
   if (given.dgain && given.gain) {
     in.expect_elements("dgain", {given.gain->elements()}, *given.dgain);
   } else if (given.dgain) {
@@ -148,6 +169,7 @@ Given given_of(io::Arrays arrays, const std::string& path) {
               .dy = in.take("dy"),
               .dx = in.take("dx"),
               .dgain = in.take("dgain"),
+              .more = in.take_further(),
               .before = in.take_all("before."),
               .after = in.take_all("after.")};
   in.expect_nothing_left();

@@ -84,6 +84,9 @@ Tensor Trial::leaf(const Node& node) const {
     return node.name == "x" ? reshaped(given_.x, shape) : Tensor(node.outputs[0]);
   }
   const std::string name = node.name.substr(kLayer.size() + 1);
+  if (const auto further = given_.more.find(name); further != given_.more.end()) {
+    return reshaped(further->second, shape);
+  }
   if (node.kind == NodeKind::kParameter) {
     const bool is_gain = name == "gain";
     const auto& own = is_gain ? given_.gain : given_.bias;
