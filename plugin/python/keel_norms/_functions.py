@@ -12,13 +12,25 @@ def option(norm, options, name):
     return options.pop(name, None) if has else None
 
 
+def _further(norm, given, options):
+    """The options with the parameters that were given by place behind gain and bias."""
+    names = NORMS[norm].more
+    if len(given) > len(names):
+        raise TypeError(f"[{norm}] expected at most {3 + len(names)} arrays by place, got "
+                        f"{3 + len(given)}")
+    if twice := set(names[:len(given)]) & options.keys():
+        raise TypeError(f"[{norm}] {', '.join(sorted(twice))}: got two values")
+    return {**dict(zip(names, given)), **options}
+
+
 def function(norm, forward, result):
-    """The function of a norm: with gain and bias, with a gain that must be given, or neither.
+    """The function of a norm: with gain and bias, with a gain that must be given, or neither; with
+    gain and bias there may be further parameters, by place behind them or by name.
     It calls forward(norm, x, affine, options); `result` says in words what it returns."""
     facts = NORMS[norm]
     if "dbias" in facts.gradients:
-        def apply(x, gain=None, bias=None, **options):
-            return forward(norm, x, (gain, bias), options)
+        def apply(x, gain=None, bias=None, *more, **options):
+            return forward(norm, x, (gain, bias), _further(norm, more, options))
     elif "dgain" in facts.gradients:
         def apply(x, gain, **options):
             return forward(norm, x, (gain,), options)
@@ -26,7 +38,8 @@ def function(norm, forward, result):
         def apply(x, **options):
             return forward(norm, x, (), options)
     inputs, attributes = _library.ops()[norm][:2]
-    options = [*(["state"] if facts.states else []), *(["mask"] if "mask" in inputs else []),
+    options = [*facts.more, *(["state"] if facts.states else []),
+               *(["mask"] if "mask" in inputs else []),
                *(f"{name}={default}" for name, default in attributes.items())]
     apply.__name__ = apply.__qualname__ = norm
     apply.__doc__ = (f"{facts.formula}.\n\n{facts.source}. Options: {', '.join(options)}. "

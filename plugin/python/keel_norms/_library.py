@@ -43,7 +43,7 @@ class Op(NamedTuple):
     defaults: dict  # the text of every attribute's default, by name
     outputs: tuple  # names by place
     gradient: str  # exact, detached, surrogate or none
-    groups: str  # what shares a statistic: rows, parts, sequences, columns or none
+    groups: str  # what shares a statistic: rows, parts, sequences, columns, elements or none
 
 
 def path():

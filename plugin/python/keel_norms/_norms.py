@@ -29,6 +29,7 @@ class Norm:
     gradient: str
     formula: str
     source: str
+    more: tuple  # the names of the parameters beside gain and bias, such as alpha
 
     def lacks(self, value):
         """Whether an output is one that does not apply, so that the backward is not given it."""
@@ -39,13 +40,15 @@ def _norm(op, formula, source, first_states=None):
     """A norm with the library's facts. `first_states` has the first value, or (first value, shape),
     of each state by name."""
     facts, gradients = _library.ops()[op], _library.ops()[op + "_backward"].outputs
+    more = tuple(name for name in facts.inputs
+                 if "d" + name in gradients and name not in ("x", "gain", "bias", "v", "g"))
     states = {}
     for name, given in (first_states or {}).items():
         first, shape = given if isinstance(given, tuple) else (given, CHANNELS)
         following = "next_" + name
         states[name] = State(first, shape, following, following in gradients)
     return Norm(op, facts.outputs, gradients, states, facts.groups == "columns", facts.gradient,
-                formula, source)
+                formula, source, more)
 
 
 _COUNTER = (0, SCALAR)
@@ -61,6 +64,10 @@ NORMS = {norm.op: norm for norm in (
           "C (1 - k xhat) counts as a constant in the backward", "Xu et al. 2019"),
     _norm("scale_norm", "y = gain x / max(|x|, eps), over a row; gain is one number",
           "Nguyen & Salazar 2019"),
+    _norm("dyt", "y = gain tanh(alpha x) + bias; alpha is one number",
+          "Zhu, Chen, He, LeCun, Liu 2025"),
+    _norm("derf", "y = gain erf(alpha x + shift) + bias; alpha and shift are one number each",
+          "Chen, Lu, Zhu, Sun, Liu 2025"),
     _norm("group_norm", "y = gain (x - mean) / sqrt(var + eps) + bias, over a group of channels",
           "Wu & He 2018"),
     _norm("group_scaling", "y = x / sqrt(mean(x^2) + eps), over a group of a row",

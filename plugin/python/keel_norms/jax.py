@@ -156,6 +156,7 @@ def _forward(norm, x, affine, options):
     rows = _functions.rows(norm, _wide(x))
     values = {"x": rows, "gain": affine[0] if affine else None, "bias": (*affine, None, None)[1]}
     attributes = dict(options)
+    values.update((name, _functions.option(norm, attributes, name)) for name in facts.more)
     if (mask := _functions.option(norm, attributes, "mask")) is not None:
         mask = _mask(norm, mask, x.shape[:-1])
         values["mask"] = mask.reshape(-1) if facts.is_column else mask

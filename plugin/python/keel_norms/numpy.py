@@ -82,10 +82,13 @@ def first_state(norm, channels, m=16, dtype=np.float32):
 
 
 class Gradients:
-    """dx, dgain and dbias (None where the input was absent), and the next state."""
+    """dx, dgain and dbias (None where the input was absent), those of further parameters (dalpha),
+    and the next state."""
 
-    def __init__(self, dx, dgain, dbias, next_state):
+    def __init__(self, dx, next_state, dgain=None, dbias=None, **more):
         self.dx, self.dgain, self.dbias, self.next_state = dx, dgain, dbias, next_state
+        for name, gradient in more.items():
+            setattr(self, name, gradient)
 
 
 class Step:
@@ -127,10 +130,10 @@ class Step:
                                                     self._values.get("bias") is not None)
         results = dict(zip(NORMS[self._norm].gradients,
                            call(op, [values.get(name) for name in inputs], attributes)))
-        given = {name: results.get("d" + name) if self._values.get(name) is not None else None
-                 for name in ("gain", "bias")}
-        return Gradients(results["dx"].reshape(self._shape), given["gain"], given["bias"],
-                         self._next_state({**self.outputs, **results}))
+        given = {"d" + name: results.get("d" + name) if self._values.get(name) is not None else None
+                 for name in ("gain", "bias", *NORMS[self._norm].more)}
+        return Gradients(results["dx"].reshape(self._shape),
+                         self._next_state({**self.outputs, **results}), **given)
 
 
 def _forward(norm, x, affine, options):
@@ -144,6 +147,8 @@ def _forward(norm, x, affine, options):
     values = {"x": x}
     values.update((name, _array(value, name)) for name, value in zip(("gain", "bias"), affine))
     attributes = dict(options)
+    values.update((name, _array(_functions.option(norm, attributes, name), name))
+                  for name in facts.more)
     if (mask := _functions.option(norm, attributes, "mask")) is not None:
         mask = _arrays.mask_of(norm, _of(mask, "mask"), shape[:-1])
         values["mask"] = mask.reshape(-1) if facts.is_column else mask

@@ -33,7 +33,8 @@ def values(norm, option, now):
 
 
 def inputs(norm, attributes):
-    """Yields for each step x, the gain and bias that the norm takes, and dy."""
+    """Yields for each step x, the gain, the bias and the further parameters that the norm takes,
+    and dy."""
     random = np.random.default_rng(4)
     x = random.standard_normal(SHAPES.get(norm, (3, 4, 6)))
     if norm == "weight_norm":
@@ -43,6 +44,7 @@ def inputs(norm, attributes):
     sizes = {"scale_norm": (1,)}.get(norm, x.shape[-int(attributes.get("axes", 1)):])
     names = [name for name in ("gain", "bias") if name in ops()[norm].inputs]
     affine = [random.standard_normal(sizes) for _ in names]
+    affine += [random.standard_normal(1) for _ in NORMS[norm].more]
     for step in range(STEPS if NORMS[norm].is_column else 1):
         rows = x * (1 + 0.2 * step) + 0.4 * step + 0.1 * random.standard_normal(x.shape)
         rows = rows.reshape(12, 6) if NORMS[norm].is_column else rows
@@ -62,9 +64,14 @@ def run(norm, attributes):
         if norm == "weight_norm":
             return [step.w, *back]
         state = back.next_state or None
-        found += [step.y, *(g for g in (back.dx, back.dgain, back.dbias) if g is not None),
-                  *((state or {}).values())]
+        found += [step.y, *gradients(norm, back), *((state or {}).values())]
     return found
+
+
+def gradients(norm, back):
+    """The gradients of x and of the parameters that were given, by keel_norms.numpy."""
+    names = ("dx", "dgain", "dbias", *("d" + name for name in NORMS[norm].more))
+    return [value for name in names if (value := getattr(back, name)) is not None]
 
 
 def differ(one, two):

@@ -14,6 +14,8 @@ except ImportError as error:
     print(f"test_jax: skipped: {error}")
     sys.exit(77)
 jax.config.update("jax_enable_x64", True)
+import option_cases  # noqa: E402
+
 from keel_norms import KeelError, _library  # noqa: E402
 from keel_norms import jax as kj  # noqa: E402
 from keel_norms import numpy as kn  # noqa: E402
@@ -32,9 +34,10 @@ def attributes_of(norm):
 
 
 def case(norm, rows=6, dtype=np.float32):
-    """x, dy, and gain and bias as far as the norm has them."""
+    """x, dy, and gain, bias and further parameters as far as the norm has them."""
     shape = (rows, 8, 5, 3) if norm == "group_norm" else (rows, 5, 8)
-    sizes = {"dgain": 1 if norm == "scale_norm" else 8, "dbias": 8}
+    sizes = {"dgain": 1 if norm == "scale_norm" else 8, "dbias": 8,
+             **{"d" + name: 1 for name in NORMS[norm].more}}
     affine = [drawn(size, dtype=dtype) for name, size in sizes.items()
               if name in NORMS[norm].gradients]
     return drawn(*shape, dtype=dtype), drawn(*shape, dtype=dtype), affine
@@ -63,8 +66,8 @@ def step_of_numpy(norm, given, state, **options):
     stateful = {"state": state} if NORMS[norm].states else {}
     forward = getattr(kn, norm)(x, *affine, **options, **stateful)
     backward = forward.backward(dy)
-    daffine = [g for g in (backward.dgain, backward.dbias) if g is not None]
-    return forward.y, backward.dx, daffine, moved_as_in_jax(norm, state, backward.next_state)
+    dx, *daffine = option_cases.gradients(norm, backward)
+    return forward.y, dx, daffine, moved_as_in_jax(norm, state, backward.next_state)
 
 
 def moved_as_in_jax(norm, state, following):
@@ -180,6 +183,9 @@ def composed(norm):
         "rms_norm": lambda x, gain, bias:
             x / jnp.sqrt(jnp.square(x).mean(-1, keepdims=True) + 1e-5) * gain + bias,
         "scale_norm": lambda x, gain: gain * x / jnp.linalg.norm(x, axis=-1, keepdims=True),
+        "dyt": lambda x, gain, bias, alpha: gain * jnp.tanh(alpha * x) + bias,
+        "derf": lambda x, gain, bias, alpha, shift:
+            gain * jax.scipy.special.erf(alpha * x + shift) + bias,
         "ada_norm": ada_norm,
         "group_norm": group_norm,
         "batch_norm": lambda x, gain, bias: centred(x, (0, 1), gain, bias),
@@ -192,8 +198,8 @@ class LikeCompositions(unittest.TestCase):
     def test_values_and_gradients(self):
         """float32 within 16 eps for y and 64 eps for dx (docs/numerics.md) of float64 at JAX, and
         float64 to its rounding."""
-        for norm in ("layer_norm", "rms_norm", "scale_norm", "ada_norm", "group_norm",
-                     "batch_norm", "pn_v"):
+        for norm in ("layer_norm", "rms_norm", "scale_norm", "dyt", "derf", "ada_norm",
+                     "group_norm", "batch_norm", "pn_v"):
             x, dy, affine = case(norm)
             exact = [a.astype(np.float64) for a in (x, dy, *affine)]
             y, back = jax.vjp(composed(norm), exact[0], *exact[2:])
@@ -205,7 +211,7 @@ class LikeCompositions(unittest.TestCase):
                     return result[0] if NORMS[norm].states else result
 
                 y, back = jax.vjp(apply, *(a.astype(dtype) for a in (x, *affine)))
-                for name, got, wanted in zip(("y", "dx", "dgain", "dbias"),
+                for name, got, wanted in zip(("y", "dx", "dgain", "dbias", "dalpha", "dshift"),
                                              (y, *back(jnp.asarray(dy, dtype))), expected):
                     with self.subTest(norm=norm, dtype=dtype.__name__, name=name):
                         factor = 16 if name == "y" else 64

@@ -26,6 +26,8 @@ MODULES = {
     "AdaNorm": (lambda: knn.AdaNorm(8), (6, 8)),
     "DetachNorm": (lambda: knn.DetachNorm(8), (6, 8)),
     "ScaleNorm": (lambda: knn.ScaleNorm(8), (6, 8)),
+    "DyT": (lambda: knn.DyT(8), (6, 5, 8)),
+    "Derf": (lambda: knn.Derf(8, shift_init=0.25), (6, 5, 8)),
     "GroupScaling": (lambda: knn.GroupScaling(2, 8), (6, 8)),
     "BatchNorm1d": (lambda: knn.BatchNorm1d(8), (6, 8)),
     "BatchNorm2d": (lambda: knn.BatchNorm2d(8), (6, 8, 3, 2)),

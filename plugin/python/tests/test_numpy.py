@@ -311,7 +311,8 @@ class Table(unittest.TestCase):
             if norm == "instance_norm":
                 x = x.reshape(1, 4, 6)
             arguments = [x] + ([np.ones(1, np.float32)] if norm == "scale_norm" else [])
-            step = getattr(kn, norm)(*arguments, **attributes)
+            more = {name: np.ones(1, np.float32) for name in facts.more}
+            step = getattr(kn, norm)(*arguments, **attributes, **more)
             values = [step._values.get(name) for name in inputs]
             self.assertEqual(len(kn.call(norm, values, attributes)), len(facts.outputs), norm)
             step.backward(x)

@@ -18,7 +18,8 @@ from keel_norms._norms import NORMS  # noqa: E402
 from keel_norms.torch import _autograd, functional  # noqa: E402
 
 ROWS = dict(eps=0.5, unbiased=True, eps_outside=True)
-PLACE = {"device", "dtype", "affine", "gain", "bias", "process_group", "elementwise_affine"}
+PLACE = {"device", "dtype", "affine", "gain", "bias", "process_group", "elementwise_affine",
+         "alpha_init", "shift_init"}
 # The schedule of the limits begins at once and ends within the steps that the test takes.
 SCHEDULE = {"r_start": 0, "r_end": 8, "d_start": 0, "d_end": 8}
 # For each module: its arguments by place, options in use throughout, and a value of every option
@@ -32,6 +33,8 @@ CASES = {
     "AdaNorm": ((6,), {}, {**ROWS, "C": 2.0, "k": 0.3, "detach": False}),
     "DetachNorm": ((6,), {}, {**ROWS, "detach_mean": False, "detach_variance": False}),
     "ScaleNorm": ((6,), {}, {"eps": 9.0}),
+    "DyT": ((6,), {}, {}),
+    "Derf": ((6,), {}, {}),
     "GroupScaling": ((2, 6), {}, {"eps": 0.5}),
     "BatchNorm1d": ((6,), {}, {"eps": 0.5, "momentum": 0.4}),
     "PNV": ((6,), {}, {"eps": 0.5, "keep": 0.6, "momentum": 0.4}),
@@ -104,6 +107,7 @@ class Each(unittest.TestCase):
         if name == "RMSNorm":
             gain = gain + options.get("offset", 0.0)
         given = [value for value in (gain, self.first.get("bias")) if value is not None]
+        given += [self.first[name] for name in NORMS[norm].more]
         if norm in ("group_norm", "group_scaling"):
             attributes["groups"] = arguments[0]
         facts, state, found = NORMS[norm], None, []
@@ -118,12 +122,12 @@ class Each(unittest.TestCase):
             step = getattr(kn, norm)(x, *given, **how)
             gradients = step.backward(dy)
             state = gradients.next_state or None
-            y, dx = step.y, gradients.dx
+            y, (dx, *others) = step.y, option_cases.gradients(norm, gradients)
             if norm == "group_norm":
                 y, dx = y[..., 0], dx[..., 0]
             if name in ("BatchNorm1d", "InstanceNorm1d"):
                 y, dx = y.transpose(0, 2, 1), dx.transpose(0, 2, 1)
-            found += [y, dx, *(g for g in (gradients.dgain, gradients.dbias) if g is not None)]
+            found += [y, dx, *others]
             found += [v for n, v in (state or {}).items() if n != "step"]
         return found
 
@@ -206,6 +210,8 @@ class Functional(unittest.TestCase):
         "ada_norm": lambda x, g, **o: functional.ada_norm(x, 6, **o),
         "detach_norm": lambda x, g, **o: functional.detach_norm(x, 6, **o),
         "scale_norm": lambda x, g, **o: functional.scale_norm(x, g[:1], **o),
+        "dyt": lambda x, g, **o: functional.dyt(x, g[:1], g, g - 1, **o),
+        "derf": lambda x, g, **o: functional.derf(x, g[:1], g[1:2] - 1, g, g - 1, **o),
         "group_scaling": lambda x, g, **o: functional.group_scaling(x, **{"num_groups": 2, **o}),
         "group_norm": lambda x, g, **o: functional.group_norm(
             x, **{"num_groups": 2, **o}, weight=g, bias=g - 1),
@@ -260,8 +266,8 @@ class Functional(unittest.TestCase):
 
     def test_the_list_is_complete(self):
         known = {name for name, value in vars(functional).items()
-                 if inspect.isfunction(value) and name.endswith(("_norm", "_scaling", "_first"))
-                 and not name.startswith("_")}
+                 if inspect.isfunction(value) and not name.startswith("_")
+                 and (name in NORMS or name.endswith(("_norm", "_scaling", "_first")))}
         self.assertEqual(known - {"column_norm"}, self.CALLS.keys())
 
 

@@ -304,6 +304,7 @@ def _row_function(recipe):
     its recipe: PyTorch then hands nothing but tensors around."""
     forward, text, saved = recipe.forward, recipe.text, recipe.saved
     run_backward, backward_text = recipe.backward, recipe.backward_text
+    is_single = len(ALL[recipe.norm].outputs) == 1
 
     class _RowNorm(torch.autograd.Function):
         @staticmethod
@@ -312,6 +313,8 @@ def _row_function(recipe):
                 outputs = forward(*tensors, text)
             except (ValueError, RuntimeError) as error:
                 raise _ops.refusal(recipe.norm, tensors, text, error) from None
+            if is_single:
+                outputs = (outputs,)
             ctx.save_for_backward(*saved(tensors + outputs))
             return outputs[0]
 
@@ -336,8 +339,8 @@ def _wanted(ctx, results):
 
 
 def row(norm, attributes, x, *affine):
-    """y of a norm of rows: apply() in fewer steps. `attributes` are pairs, `affine` gain and bias
-    as far as the norm has them."""
+    """y of a norm of rows: apply() in fewer steps. `attributes` are pairs, `affine` gain, bias and
+    further parameters as far as the norm has them."""
     if is_compiling() or _are_transforms_active():
         return _any_row(norm, attributes, x, *affine)
     try:

@@ -147,7 +147,7 @@ def attributes_of(op, text):
 def _fake_forward(norm, tensors, text):
     x = tensors[0]  # v of weight_norm
     dtypes = {"next_step": torch.int32}
-    shapes = _shapes.FORWARD[norm](x, attributes_of(norm, text))
+    shapes = _shapes.forward(norm, x, attributes_of(norm, text))
     return tuple(x.new_empty(shape, dtype=dtypes.get(name, x.dtype))
                  for name, shape in zip(ALL[norm].outputs, shapes))
 

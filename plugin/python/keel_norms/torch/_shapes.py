@@ -1,20 +1,13 @@
 """The shapes of what a norm gives, for tensors that have no numbers yet (torch.compile, meta)."""
 import math
 
+from .._norms import ALL
+
 NONE = (0,)
 
 
 def _rows(x, axes):
     return (math.prod(x.shape[:x.dim() - axes]),)
-
-
-def _centred_rows(x, a):
-    rows = _rows(x, int(a["axes"]))
-    return [x.shape, rows, rows]
-
-
-def _quadratic_rows(x, a):
-    return [x.shape, _rows(x, int(a["axes"]))]
 
 
 def _groups(x, a):
@@ -40,15 +33,21 @@ def _power_norm(x, a):
     return [*shapes, (x.shape[0], groups) if groups > 0 else NONE]
 
 
-FORWARD = {
-    "layer_norm": _centred_rows, "detach_norm": _centred_rows, "ada_norm": _centred_rows,
-    "rms_norm": _quadratic_rows, "scale_norm": _quadratic_rows, "group_norm": _groups,
+_FORWARD = {
+    "group_norm": _groups,
     "instance_norm": lambda x, a: [x.shape, *2 * [(x.shape[0], x.shape[2])]],
     "group_scaling": lambda x, a: [x.shape, (*_rows(x, 1), int(a["groups"]))],
     "batch_norm": _columns(*"ccnn"), "batch_renorm": _columns(*"ccccnns"),
     "pn_v": _columns(*"cn"), "power_norm": _power_norm, "mabn": _columns(*"ccrns"),
     "weight_norm": lambda v, a: [v.shape, (v.shape[1 if a["by_column"] == "true" else 0],)],
 }
+
+
+def forward(norm, x, a):
+    """The shapes of the outputs of a norm. Those of norms of rows are statistics, one a row."""
+    if norm in _FORWARD:
+        return _FORWARD[norm](x, a)
+    return [x.shape, *[_rows(x, int(a["axes"]))] * (len(ALL[norm].outputs) - 1)]
 
 
 def _parameters(norm, x, a):
@@ -65,6 +64,8 @@ def backward(norm, values, a):
         return {"dv": values["v"].shape, "dg": values["g"].shape}
     x, gain = values["dy"], values.get("gain")
     given = {"dx": x.shape, "dgain": NONE if gain is None else gain.shape,
+             **{"d" + name: NONE if values.get(name) is None else values[name].shape
+                for name in ALL[norm].more},
              "dbias": _parameters(norm, x, a) if a.get("wants_dbias") == "true" else NONE}
     for state in ("nu", "gz"):
         if values.get(state) is not None:

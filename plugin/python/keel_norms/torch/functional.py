@@ -105,6 +105,18 @@ def scale_norm(x, gain, *, normalized_shape=None, eps=1e-5):
     return _row("scale_norm", x, normalized_shape, (gain,), eps=eps)
 
 
+def dyt(x, alpha, weight=None, bias=None, *, normalized_shape=None):
+    """y = weight tanh(alpha x) + bias; alpha is one number. Zhu et al. 2025. Without
+    normalized_shape weight and bias lie along the last axis."""
+    return _row("dyt", x, normalized_shape, (weight, bias, alpha))
+
+
+def derf(x, alpha, shift=None, weight=None, bias=None, *, normalized_shape=None):
+    """y = weight erf(alpha x + shift) + bias; alpha and shift are one number each. Chen et al.
+    2025. Without normalized_shape weight and bias lie along the last axis."""
+    return _row("derf", x, normalized_shape, (weight, bias, alpha, shift))
+
+
 def group_scaling(x, num_groups=1, *, eps=1e-5):
     """y = x / sqrt(mean(x^2) + eps), over groups of the last axis. Shen et al. 2020, appendix
     A.1."""

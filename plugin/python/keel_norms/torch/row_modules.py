@@ -217,6 +217,65 @@ class ScaleNorm(_Row):
                                      eps=self.added)
 
 
+class _Curve(NoFastPath, nn.Module):
+    """A curve in place of a norm, whose numbers are parameters, beside weight and bias."""
+
+    def __init__(self, normalized_shape, numbers, elementwise_affine, bias, place):
+        super().__init__()
+        self.normalized_shape = functional.sizes(normalized_shape)
+        self.elementwise_affine, self.first = elementwise_affine, numbers
+        for name, exists in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            self.register_parameter(name, nn.Parameter(
+                torch.empty(self.normalized_shape, **place)) if exists else None)
+        for name in numbers:
+            setattr(self, name, nn.Parameter(torch.empty(1, **place)))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        for name, first in {**self.first, "weight": 1.0, "bias": 0.0}.items():
+            if (parameter := getattr(self, name)) is not None:
+                nn.init.constant_(parameter, first)
+
+    def forward(self, x):
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        functional.expect_row(type(self).__name__, x, self.normalized_shape)
+        attributes = ("axes", len(self.normalized_shape)),
+        return functional.kept(x, row(self.norm, attributes, x, self.weight, self.bias,
+                                      *[getattr(self, name) for name in self.first]))
+
+    def extra_repr(self):
+        told = {**{f"{name}_init": first for name, first in self.first.items()},
+                "elementwise_affine": self.elementwise_affine}
+        return ", ".join([str(self.normalized_shape), *(f"{k}={v}" for k, v in told.items())])
+
+
+class DyT(_Curve):
+    """y = weight tanh(alpha x) + bias; alpha is one number and starts at `alpha_init`. Zhu et al.
+    2025."""
+
+    norm = "dyt"
+
+    @named
+    def __init__(self, normalized_shape, *, alpha_init=0.5, elementwise_affine=True, bias=True,
+                 device=None, dtype=None):
+        super().__init__(normalized_shape, {"alpha": alpha_init}, elementwise_affine, bias,
+                         {"device": device, "dtype": dtype})
+
+
+class Derf(_Curve):
+    """y = weight erf(alpha x + shift) + bias; alpha and shift are one number each and start at
+    `alpha_init` and `shift_init`. Chen et al. 2025."""
+
+    norm = "derf"
+
+    @named
+    def __init__(self, normalized_shape, *, alpha_init=0.5, shift_init=0.0,
+                 elementwise_affine=True, bias=True, device=None, dtype=None):
+        super().__init__(normalized_shape, {"alpha": alpha_init, "shift": shift_init},
+                         elementwise_affine, bias, {"device": device, "dtype": dtype})
+
+
 class GroupScaling(NoFastPath, nn.Module):
     """y = x / sqrt(mean(x^2) + `eps`) of (..., num_channels), the mean over each of num_groups
     groups of the channels. Shen et al. 2020, appendix A.1."""

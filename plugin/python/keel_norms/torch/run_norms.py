@@ -5,8 +5,8 @@ from torch import nn
 
 from .._library import KeelError
 from .column_modules import MABN, PNV, BatchRenorm1d, PowerNorm, _ColumnNorm
-from .row_modules import (AdaNorm, DetachNorm, GroupNorm, GroupScaling, InstanceNorm2d, LayerNorm,
-                          RMSNorm, ScaleNorm)
+from .row_modules import (AdaNorm, Derf, DetachNorm, DyT, GroupNorm, GroupScaling,
+                          InstanceNorm2d, LayerNorm, RMSNorm, ScaleNorm)
 from .weight_modules import weight_norm
 
 _FIRST = {"gain_init": 1.0, "bias_init": 0.0}
@@ -30,6 +30,8 @@ DEFAULTS = {
     "adanorm": {**_ROW, "C": 1.0, "k": 0.1, **_XU, "detach": True},
     "rmsnorm": {**_ROW, "eps": 1e-8, **_AFFINE, "bias": False},
     "scalenorm": {**_ROW, "gain_init": 1.0},
+    "dyt": {"axes": 0, **_AFFINE, "alpha_init": 0.5},
+    "derf": {"axes": 0, **_AFFINE, "alpha_init": 0.5, "shift_init": 0.0},
     "groupnorm": {**_SCALING, **_AFFINE, **_XU},
     "instancenorm": {"eps": 1e-5, **_AFFINE, "gain": False, "bias": False},
     "groupscaling": _SCALING,
@@ -164,6 +166,11 @@ def _mabn(shape, *, centralize, **options):
     return MABN(shape[0], **options)
 
 
+def _by_curve(kind):
+    return lambda shape, *, axes, gain, bias, **first: _affine(
+        kind(_row(shape, axes), **first), gain, bias)
+
+
 def _by_rows(kind):
     return lambda shape, *, axes, **options: kind(_row(shape, axes), **options)
 
@@ -177,6 +184,7 @@ _MAKE = {
     "layernorm": _layer_norm, "layernorm_simple": _layer_norm,
     **dict.fromkeys(("detachnorm", "detachmean", "detachvariance"), _by_rows(DetachNorm)),
     "adanorm": _by_rows(AdaNorm), "rmsnorm": _rms_norm, "scalenorm": _by_rows(ScaleNorm),
+    "dyt": _by_curve(DyT), "derf": _by_curve(Derf),
     "groupnorm": _group_norm, "instancenorm": _instance_norm,
     "groupscaling": _scaling, "layerscaling": _scaling,
     **dict.fromkeys(("batchnorm", "sequencebatchnorm"), _by_channels(BatchNorm)),
