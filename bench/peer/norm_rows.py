@@ -18,7 +18,8 @@ class Norm:
     def __init__(self, facts, scope, parameters, shape, fused=True):
         self.fused = fused
         self.options = dict(option.split("=", 1) for option in facts["options"].split())
-        self.gain, self.bias = parameters.get(scope + "gain"), parameters.get(scope + "bias")
+        self.parameters = {name.removeprefix(scope): p for name, p in parameters.items()}
+        self.gain, self.bias = self.parameters.get("gain"), self.parameters.get("bias")
         self.eps = float(self.options.get("eps", 0))
         self.numbers, self.states = Numbers(), []
         # Rows: all but the first axis of images, else the last.
@@ -98,6 +99,18 @@ def rms_norm(n):
 
 def scale_norm(n):
     return lambda x: (F.normalize(x.flatten(-n.axes), dim=-1, eps=n.eps) * n.gain).view_as(x)
+
+
+def curve(f):
+    """A norm of elements: y = gain f(alpha x + shift) + bias."""
+    def make(n):
+        alpha, shift = n.parameters["alpha"], n.parameters.get("shift")
+
+        def forward(x):
+            u = x * alpha if shift is None else torch.addcmul(shift, x, alpha)
+            return scale_and_shift(f(u), n.gain, n.bias)
+        return forward
+    return make
 
 
 def group_scaling(n):

@@ -6,6 +6,7 @@ NORMS = {
     "layernorm": layer_norm, "layernorm_simple": layer_norm,
     "detachnorm": detach_norm, "detachmean": detach_norm, "detachvariance": detach_norm,
     "adanorm": ada_norm, "rmsnorm": rms_norm, "scalenorm": scale_norm,
+    "dyt": curve(torch.tanh), "derf": curve(torch.erf),
     "groupnorm": group_norm, "instancenorm": instance_norm,
     "groupscaling": group_scaling, "layerscaling": group_scaling,
     "batchnorm": batch_norm, "recurrentbatchnorm": batch_norm, "sequencebatchnorm": batch_norm,
