@@ -1,5 +1,6 @@
 // Norms of a row by its own statistics: training and evaluation are the same.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "frontend/nn/norm_table.h"
@@ -111,19 +112,36 @@ struct AdaNormOptions : RowOptions {
 
 struct RmsNormOptions : RowOptions, AffineOptions {
   double eps = 1e-8;
+  double offset = 0;  // of the gain
 
   RmsNormOptions() { bias = false; }
+  // At first the offset and the gain are 1 together.
+  static RmsNormOptions defaults(const OptionText& given) {
+    RmsNormOptions options;
+    for (const auto& [key, value] : given) {
+      if (key != "offset") continue;
+      double offset = 0;
+      std::from_chars(value.data(), value.data() + value.size(), offset);  // refused later
+      options.gain_init = 1 - offset;
+    }
+    return options;
+  }
   static constexpr bool kBatchType = false;
   static constexpr auto fields() {
     using T = RmsNormOptions;
-    return std::tuple_cat(std::tuple{field("axes", &T::axes), field("eps", &T::eps),
-                                     field("gain", &T::gain), field("bias", &T::bias)},
-                          first_values());
+    return std::tuple_cat(
+        std::tuple{field("axes", &T::axes), field("eps", &T::eps), field("gain", &T::gain),
+                   field("bias", &T::bias), field("offset", &T::offset)},
+        first_values());
+  }
+  void validate(const OptionRanges& ranges) const {
+    RowOptions::validate(ranges);
+    ranges.expect(gain || offset == 0, "offset", "gain=true beside it", offset);
   }
   Value apply(NormStates& memory, Value x) const {
     const std::int64_t n = row_axes(memory.graph, x, axes);
     return ops::rms_norm(memory.graph, x, memory.affine(row_shape(memory.graph.shape(x), n), *this),
-                         {.axes = n, .eps = eps});
+                         {.axes = n, .eps = eps, .offset = offset});
   }
 };
 
@@ -191,8 +209,8 @@ std::span<const NormRow> row_norms() {
        5,
        "",
        make_norm<AdaNormOptions>},
-      {{"rmsnorm", "y = gain x / sqrt(mean(x^2) + eps) + bias, over a row", "gain, bias", "-",
-        "exact", "Zhang & Sennrich 2019",
+      {{"rmsnorm", "y = (offset + gain) x / sqrt(mean(x^2) + eps) + bias, over a row", "gain, bias",
+        "-", "exact", "Zhang & Sennrich 2019",
         "PyTorch's RMSNorm has eps=1.1920929e-07 in float32 by default; Zhang & "
         "Sennrich's program adds eps to the root, not to what is under it"},
        3,

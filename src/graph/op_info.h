@@ -125,7 +125,8 @@ struct NormCurve {
 // inputs and outputs: gain, bias, mask, mean, rstd; r and d, where y = r xhat + d; row_rstd of a
 // scaling of rows in front; rdx, the factor of dx where that is not rstd; nu or gz, the running
 // mean of g xhat. The output next_S is the next value of the state that the input S reads. An input
-// is a learned parameter if the backward has an output for its gradient, dalpha for alpha.
+// is a learned parameter if the backward has an output for its gradient, dalpha for alpha. The
+// attribute `offset` is added to the gain.
 struct NormTraits {
   NormGroups groups = NormGroups::kRows;
   // Whether training normalizes by running statistics, and not only by those of the batch.

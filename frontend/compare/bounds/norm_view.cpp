@@ -43,6 +43,7 @@ NormView::NormView(const ComparedNode& node, bool is_backward)
   const int gain = is_backward ? places_.d_gain : places_.gain;
   if (gain >= 0 && node.has(gain)) gain_ = node.in(gain);
   mask_ = is_backward ? places_.d_mask : places_.mask;
+  offset_ = node.node().attrs.number("offset").value_or(0);
   group_count_ = rstd_.size();
   scaling_ = take(places_.row_rstd);
   set_sizes();

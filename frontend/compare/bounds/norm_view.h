@@ -45,7 +45,7 @@ class NormView {
   double mean(std::size_t group) const { return mean_.empty() ? 0 : mean_[group]; }
   double rstd(std::size_t group) const { return rstd_[group]; }
   double gain(std::size_t e) const {
-    return gain_.empty() ? 1 : gain_[gain_.size() == 1 ? 0 : feature(e)];
+    return gain_.empty() ? 1 : offset_ + gain_[gain_.size() == 1 ? 0 : feature(e)];
   }
   bool is_kept(std::size_t e) const;
   // The factor of element e in a scaling of rows in front, and the number of its group.
@@ -65,6 +65,7 @@ class NormView {
   std::span<const double> x_, mean_, rstd_, gain_, scaling_;
   std::size_t features_ = 1, inner_ = 1, parts_ = 1, block_ = 1, group_count_ = 0;
   int mask_ = -1;
+  double offset_ = 0;  // of the gain
 };
 
 }  // namespace keel::compare

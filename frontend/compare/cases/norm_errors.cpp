@@ -53,7 +53,8 @@ class Judge {
   }
   double gain(std::int64_t k, std::int64_t e) const {
     if (!data_.gain) return 1;
-    return data_.gain->at(data_.gain->elements() == 1 ? 0 : c_.parameter(k, e));
+    const std::int64_t p = data_.gain->elements() == 1 ? 0 : c_.parameter(k, e);
+    return expected_.offset + data_.gain->at(p);
   }
 
   double forward() const {

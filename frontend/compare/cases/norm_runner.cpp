@@ -190,6 +190,7 @@ NormResult run_norm(Backend& backend, const NormBuild& build, const NormData& da
   }
   const Node& node = norm.graph.node(norm.y);
   NormResult result{.op = node.op, .outputs = {}, .gradients = {}, .workspace = run.workspace()};
+  result.offset = node.attrs.number("offset").value_or(0);
   for (int port = 0; port < int(node.outputs.size()); ++port) {
     result.outputs.push_back(run.get(norm.y.at(port)));
   }

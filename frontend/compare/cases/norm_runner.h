@@ -40,6 +40,7 @@ struct NormResult {
   // Of the inputs by place: x, gain and bias, as in AffineGradient, and further parameters.
   std::vector<Tensor> gradients;
   std::map<std::string, Tensor> more = {};  // the further parameters
+  double offset = 0;                        // the attribute, of the gain
   std::int64_t workspace = 0;               // bytes, of the largest node
 };
 

@@ -56,7 +56,7 @@ _COUNTER = (0, SCALAR)
 NORMS = {norm.op: norm for norm in (
     _norm("layer_norm", "y = gain (x - mean) / sqrt(var + eps) + bias, over the last `axes` axes",
           "Ba, Kiros, Hinton 2016"),
-    _norm("rms_norm", "y = gain x / sqrt(mean(x^2) + eps) + bias, over a row",
+    _norm("rms_norm", "y = (offset + gain) x / sqrt(mean(x^2) + eps) + bias, over a row",
           "Zhang & Sennrich 2019"),
     _norm("detach_norm", "y = (x - mean) / sqrt(var + eps); mean and deviation count as constants "
           "in the backward, as detach_mean and detach_variance say", "Xu et al. 2019"),

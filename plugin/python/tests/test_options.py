@@ -204,9 +204,9 @@ class Functional(unittest.TestCase):
     CALLS = {
         "layer_norm": lambda x, g, **o: functional.layer_norm(x, (6,), g, g - 1, **o),
         "rms_norm": lambda x, g, eps=1e-8, offset=0.0: functional.rms_norm(
-            x, (6,), g - offset, eps, offset=offset),
+            x, (6,), g, eps, offset=offset),
         "rms_norm_cast_first": lambda x, g, eps=1e-8, offset=0.0: functional.rms_norm_cast_first(
-            x, (6,), g - offset, eps, offset=offset),
+            x, (6,), g, eps, offset=offset),
         "ada_norm": lambda x, g, **o: functional.ada_norm(x, 6, **o),
         "detach_norm": lambda x, g, **o: functional.detach_norm(x, 6, **o),
         "scale_norm": lambda x, g, **o: functional.scale_norm(x, g[:1], **o),
@@ -261,8 +261,15 @@ class Functional(unittest.TestCase):
         x = torch.randn(5, 6)
         for name in ("rms_norm", "rms_norm_cast_first"):
             call = self.CALLS[name]
-            torch.testing.assert_close(call(x, self.GAIN.float(), offset=1.0),
+            torch.testing.assert_close(call(x, self.GAIN.float() - 1, offset=1.0),
                                        call(x, self.GAIN.float()))
+
+    def test_the_offset_of_a_narrow_gain_is_added_in_float32(self):
+        """2^-9 would be lost beside 1 in bfloat16."""
+        x, weight = torch.randn(5, 6), torch.full((6,), 2.0 ** -9)
+        torch.testing.assert_close(
+            functional.rms_norm(x, (6,), weight.bfloat16(), 1e-6, offset=1.0),
+            functional.rms_norm(x, (6,), weight + 1, 1e-6), rtol=1e-6, atol=0)
 
     def test_the_list_is_complete(self):
         known = {name for name, value in vars(functional).items()

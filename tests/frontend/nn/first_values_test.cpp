@@ -52,6 +52,18 @@ TEST_CASE("norm options: every gain and every bias begins as it is told") {
   CHECK(biases == 14);
 }
 
+TEST_CASE("norm options: a gain with an offset begins so that both are 1") {
+  const auto first = [](const std::string& options) {
+    const Norm norm = Norm::parse("rmsnorm{" + options + "}");
+    LayerRun run([&](Net& net, Value x) { return norm(net, "n", x); }, {2, 3});
+    return run.read("n/gain").at(0);
+  };
+  CHECK(first("eps=1") == 1);
+  CHECK(first("offset=1") == 0);
+  CHECK(first("offset=0.25") == 0.75);
+  CHECK(first("gain_init=0.5,offset=1") == 0.5);
+}
+
 void check_first_value_refused(const std::string& text, const std::string& beginning,
                                const std::string& part) {
   CAPTURE(text);
@@ -75,6 +87,9 @@ TEST_CASE("norm options: a first value is that of a gain or a bias that is there
                             "norm instancenorm: option gain_init: ", no_gain);
   check_first_value_refused("rmsnorm{bias_init=1}", "norm rmsnorm: option bias_init: ",
                             "expected bias=true beside it, got 1");
+  check_first_value_refused("rmsnorm{offset=1,gain=false}",
+                            "norm rmsnorm: option offset: ", "expected gain=true beside it, got 1");
+  check_first_value_refused("rmsnorm{offset=one}", "norm rmsnorm: option offset: ", "got 'one'");
 }
 
 }  // namespace

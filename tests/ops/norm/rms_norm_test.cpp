@@ -80,6 +80,36 @@ TEST_CASE("rms_norm: eps is inside the root, 1e-8 unless told") {
   check_close(results.at("y1"), f64({2}, {1e4, rstd}));
 }
 
+// Gains that are kept as gain - 1, beside the same without an offset.
+Value offset_rms_norm(Graph& g, const NormInputs& in, double eps) {
+  return ops::rms_norm(g, in.x, {in.gain, in.bias}, {.eps = eps, .offset = 1});
+}
+
+TEST_CASE("rms_norm: an offset is added to the gain, forward and backward") {
+  for (const auto& [groups, n] : {std::pair{9, 37}, {65, 257}, {7, 8192}, {3, 20000}}) {
+    const NormCase c{.groups = groups, .n = n, .gain = true, .bias = true};
+    const RowNorm offset{.build = offset_rms_norm, .centred = false};
+    NormData whole = make_data(c), less = make_data(c);
+    for (double& gain : less.gain->as<double>()) gain = double(float(gain - 1));
+    if (default_backend() != "reference") compare_row_norm(offset, c, less);
+    for (std::int64_t i = 0; i < n; ++i)
+      whole.gain->as<double>()[std::size_t(i)] = 1 + less.gain->at(i);
+    const NormResult got = run_row_norm(offset, less, "reference"),
+                     expected = run_row_norm(kRmsNorm, whole, "reference");
+    check_close(got.outputs[RmsNormOutput::kY], expected.outputs[RmsNormOutput::kY]);
+    for (const auto place : {RmsNormGradient::kDx, RmsNormGradient::kDgain}) {
+      check_close(got.gradients[place], expected.gradients[place]);
+    }
+  }
+  OpCase c;
+  c.inputs.push_back(random_normal({3, 7}, 1, 0.5, 2));
+  c.inputs.push_back(random_normal({7}, 2));
+  c.build = [](Graph& g, const std::vector<Value>& in) {
+    return std::vector{ops::rms_norm(g, in[0], {in[1], {}}, {.eps = 1e-2, .offset = -0.75})};
+  };
+  gradcheck(c);
+}
+
 TEST_CASE("rms_norm: several axes are one row") {
   const auto run = [&](bool flat) {
     OpCase c;

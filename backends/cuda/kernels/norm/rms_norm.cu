@@ -27,10 +27,32 @@ struct ParameterTerms : PlainSums {
   }
 };
 
+// w = offset + gain, which multiplies xhat.
+__global__ void add_offset(Global<const float> gain, Global<float> w, std::int64_t n,
+                           double offset) {
+  const std::int64_t c = grid_thread();
+  if (c < n) w[c] = float(double(gain[c]) + offset);
+}
+
+// The bytes of a workspace before that of w, and with it; there is none where the offset is 0.
+std::int64_t with_offset(const NodeContext& context, int gain, double offset, std::int64_t before) {
+  if (offset == 0 || !context.has(gain)) return before;
+  return aligned_bytes(before) + context.input(gain).bytes();
+}
+
+Global<const float> weights(const Binding& b, const TensorRef& gain, double offset,
+                            std::int64_t before) {
+  if (!gain || offset == 0) return input(gain);
+  const std::int64_t n = gain.elements();
+  const auto w = workspace(b, n, aligned_bytes(before));
+  launch(add_offset, one_thread_each(n), input(gain), w, n, offset);
+  return w;
+}
+
 // dgain and dbias of rows that cannot be swept are formed before dx is written, perhaps over dy.
-void run_backward(const Binding& b, const GroupSizes& sizes) {
+void run_backward(const Binding& b, const GroupSizes& sizes, Global<const float> gain) {
   const Data x(b.inputs[BackIn::kX]), dy(b.inputs[BackIn::kDy]);
-  const auto gain = input(b.inputs[BackIn::kGain]), rstd = input(b.inputs[BackIn::kRstd]);
+  const auto rstd = input(b.inputs[BackIn::kRstd]);
   const Result dx(b.outputs[BackOut::kDx]);
   const auto dgain = output(b.outputs[BackOut::kDgain]), dbias = output(b.outputs[BackOut::kDbias]);
   const bool has_parameters = dgain || dbias;
@@ -57,22 +79,27 @@ std::int64_t backward_workspace(const GroupSizes& s) {
 Prepared prepare_rms_norm(const NodeContext& context) {
   const auto attrs = context.attrs<RmsNormAttrs>();
   const RowSizes sizes = row_sizes(context.input(In::kX).shape, attrs.axes);
-  return kernel_of([=](const Binding& b) {
+  const auto run = [=](const Binding& b) {
     run_scaled_forward({Data(b.inputs[In::kX]),
-                        {input(b.inputs[In::kGain]), 1},
+                        {weights(b, b.inputs[In::kGain], attrs.offset, 0), 1},
                         {input(b.inputs[In::kBias]), 0},
                         Result(b.outputs[Out::kY]),
                         output(b.outputs[Out::kRstd]),
                         sizes},
                        QuadraticMean{attrs.eps});
-  });
+  };
+  return kernel_of(run, with_offset(context, In::kGain, attrs.offset, 0));
 }
 
 Prepared prepare_rms_norm_backward(const NodeContext& context) {
-  const RowSizes rows =
-      row_sizes(context.input(BackIn::kX).shape, context.attrs<RmsNormBackwardAttrs>().axes);
+  const auto attrs = context.attrs<RmsNormBackwardAttrs>();
+  const RowSizes rows = row_sizes(context.input(BackIn::kX).shape, attrs.axes);
   const GroupSizes sizes{rows.rows, 1, rows.width, 1};
-  return kernel_of([=](const Binding& b) { run_backward(b, sizes); }, backward_workspace(sizes));
+  const std::int64_t of_sums = backward_workspace(sizes);
+  const auto run = [=](const Binding& b) {
+    run_backward(b, sizes, weights(b, b.inputs[BackIn::kGain], attrs.offset, of_sums));
+  };
+  return kernel_of(run, with_offset(context, BackIn::kGain, attrs.offset, of_sums));
 }
 
 }  // namespace keel::cuda

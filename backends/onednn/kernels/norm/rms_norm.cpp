@@ -1,6 +1,7 @@
 // Root mean square norm takes a row at a time, in passes over data that stays in L1.
 #include "src/ops/norm/rms_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -27,6 +28,21 @@ struct BackwardPlan {
   bool is_wide;  // whether rows are so wide that dgain and dbias are summed up by themselves
 };
 
+// The workspace of offset + gain, after that of `before` bytes; none where the offset is 0.
+std::int64_t offset_bytes(const NodeContext& context, int gain, double offset) {
+  return offset != 0 && context.has(gain) ? context.input(gain).bytes() : 0;
+}
+std::int64_t offset_place(std::int64_t before) { return (before + 63) / 64 * 64; }
+
+// What multiplies xhat, or null for 1: the gain itself, or offset + gain in `memory`.
+const float* weights(const TensorRef& gain, double offset, void* memory) {
+  if (!gain || offset == 0) return gain.as<float>();
+  float* const sums = static_cast<float*>(memory);
+  std::transform(gain.as<float>(), gain.as<float>() + gain.elements(), sums,
+                 [offset](float of) { return float(double(of) + offset); });
+  return sums;
+}
+
 }  // namespace
 }  // namespace keel::onednn
 #endif
@@ -45,10 +61,11 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Writes y = x * rstd * gain + bias of kRows rows from `row` on and saves rstd.
+// Writes y = x * rstd * w + bias of kRows rows from `row` on and saves rstd.
 template <class T, std::size_t kRows>
-void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
-  const RowAffine affine{b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>()};
+void forward_rows(const Binding& b, const float* w, double eps, std::size_t row,
+                  std::size_t width) {
+  const RowAffine affine{w, b.inputs[In::kBias].as<float>()};
   const T* x = b.inputs[In::kX].as<T>() + row * width;
   const ResultRows y(b, width);
   float* rstd = b.outputs[Out::kRstd].as<float>() + row;
@@ -66,45 +83,45 @@ void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t wid
   }
 }
 
-void forward(const Binding& b, double eps, const RowRange& range) {
+void forward(const Binding& b, const float* w, double eps, const RowRange& range) {
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
     for_row_groups(range, [&](auto rows, std::size_t row)
-                              HWY_ATTR { forward_rows<T, rows()>(b, eps, row, range.width); });
+                              HWY_ATTR { forward_rows<T, rows()>(b, w, eps, row, range.width); });
   });
 }
 
 template <class T>
-ScaledGradient gradient_of(const Binding& b, std::size_t row, std::size_t width) {
+ScaledGradient gradient_of(const Binding& b, const float* w, std::size_t row, std::size_t width) {
   ResultRows(b, width).prefetch(row * width, width);
   const T *x = b.inputs[BackIn::kX].as<T>() + row * width,
           *dy = b.inputs[BackIn::kDy].as<T>() + row * width;
   const float rstd = b.inputs[BackIn::kRstd].as<float>()[row];
-  const double products =
-      row_products(x, dy, width, rstd, {b.inputs[BackIn::kGain].as<float>(), nullptr});
+  const double products = row_products(x, dy, width, rstd, {w, nullptr});
   return {splat(rstd), splat(float(products / double(width))), splat(rstd)};
 }
 
 // Writes dx of kRows rows from `row` on and adds their share of dgain and dbias to the sums.
 template <class T, std::size_t kRows>
-void backward_rows(const Binding& b, std::size_t row, std::size_t width, BlockSums* sums) {
+void backward_rows(const Binding& b, const float* w, std::size_t row, std::size_t width,
+                   BlockSums* sums) {
   const GradientRows<T> rows =
       gradient_rows(b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
                     ResultRows(b, width), row * width, width);
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
-    const ScaledGradient of_row[] = {gradient_of<T>(b, row + kRow, width)...};
-    write_gradients(rows, {b.inputs[BackIn::kGain].as<float>(), nullptr}, sums, of_row[kRow]...);
+    const ScaledGradient of_row[] = {gradient_of<T>(b, w, row + kRow, width)...};
+    write_gradients(rows, {w, nullptr}, sums, of_row[kRow]...);
   }
   (std::make_index_sequence<kRows>());
 }
 
-void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
+void backward(const Binding& b, const BackwardPlan& plan, const float* w, std::size_t block,
               const RowRange& range) {
   const bool has_sums = !plan.is_wide && (b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias]);
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
     for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
-      backward_rows<T, rows()>(b, row, range.width, has_sums ? &*sums : nullptr);
+      backward_rows<T, rows()>(b, w, row, range.width, has_sums ? &*sums : nullptr);
     });
   });
   if (has_sums) sums->end_run();
@@ -157,29 +174,35 @@ Prepared prepare_rms_norm(const NodeContext& context) {
   const auto attrs = context.attrs<RmsNormAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
-  return kernel_of([=](const Binding& b) {
+  const auto run = [=](const Binding& b) {
+    const float* const w = weights(b.inputs[In::kGain], attrs.offset, b.workspace);
     blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
+      HWY_DYNAMIC_DISPATCH(forward)(b, w, attrs.eps, range);
     });
-  });
+  };
+  return kernel_of(run, offset_bytes(context, In::kGain, attrs.offset));
 }
 
 Prepared prepare_rms_norm_backward(const NodeContext& context) {
-  const std::int64_t axes = context.attrs<RmsNormBackwardAttrs>().axes;
-  const RowSizes sizes = row_sizes(context.input(BackIn::kX).shape, axes);
+  const auto attrs = context.attrs<RmsNormBackwardAttrs>();
+  const RowSizes sizes = row_sizes(context.input(BackIn::kX).shape, attrs.axes);
   const bool has_sums =
       context.output(BackOut::kDgain).bytes() + context.output(BackOut::kDbias).bytes() > 0;
   const bool wide = has_sums && is_wide(sizes);
   const RowBlocks blocks = gradient_row_blocks(sizes, kSums, has_sums);
   const BackwardPlan plan{ColumnSums(kSums, blocks.width, blocks.count), wide};
+  const std::int64_t of_sums = has_sums && !wide ? plan.sums.bytes() : 0;
+  const std::int64_t of_offset = offset_bytes(context, BackIn::kGain, attrs.offset);
   const auto run = [=](const Binding& b) {
+    const float* const w = weights(b.inputs[BackIn::kGain], attrs.offset,
+                                   static_cast<std::byte*>(b.workspace) + offset_place(of_sums));
     if (wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, blocks);
     blocks.run([&](std::size_t block, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(backward)(b, plan, block, range);
+      HWY_DYNAMIC_DISPATCH(backward)(b, plan, w, block, range);
     });
     if (!wide) HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
   };
-  return kernel_of(run, has_sums && !wide ? plan.sums.bytes() : 0);
+  return kernel_of(run, of_offset > 0 ? offset_place(of_sums) + of_offset : of_sums);
 }
 
 }  // namespace keel::onednn

@@ -72,8 +72,7 @@ def rms_norm(x, normalized_shape, weight=None, eps=None, *, offset=0.0):
     expect_tensor("rms_norm", x)
     if eps is None:
         eps = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
-    gain = weight + offset if offset and weight is not None else weight
-    return _row("rms_norm", x, normalized_shape, (gain, None), eps=eps)
+    return _row("rms_norm", x, normalized_shape, (weight, None), eps=eps, offset=offset)
 
 
 def rms_norm_cast_first(x, normalized_shape, weight=None, eps=None, *, offset=0.0):
