@@ -11,7 +11,9 @@
 #include "src/ops/norm/ada_norm.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/batch_renorm.h"
+#include "src/ops/norm/derf.h"
 #include "src/ops/norm/detach_norm.h"
+#include "src/ops/norm/dyt.h"
 #include "src/ops/norm/group_norm.h"
 #include "src/ops/norm/group_scaling.h"
 #include "src/ops/norm/instance_norm.h"
@@ -39,6 +41,9 @@ struct NarrowNorm {
 
 using Operands = ColumnOperands;
 
+// A parameter of one number.
+Value number(Graph& g, float value) { return g.constant(Tensor::of<float>({1}, {value})); }
+
 // Norms of the rows of a matrix; gain and bias (width).
 const std::vector<NarrowNorm>& row_norms() {
   static const std::vector<NarrowNorm> norms{
@@ -63,6 +68,12 @@ const std::vector<NarrowNorm>& row_norms() {
          return ops::detach_norm(g, o.x, {.detach_mean = false});
        }},
       {"scale_norm", [](Graph& g, const Operands& o) { return ops::scale_norm(g, o.x, {}); }},
+      {"dyt",
+       [](Graph& g, const Operands& o) { return ops::dyt(g, o.x, o.affine, number(g, 0.75)); }},
+      {"derf",
+       [](Graph& g, const Operands& o) {
+         return ops::derf(g, o.x, o.affine, {number(g, 0.75), number(g, -0.5)});
+       }},
       {"group_scaling", [](Graph& g, const Operands& o) { return ops::group_scaling(g, o.x); }},
       {"group_norm",
        [](Graph& g, const Operands& o) { return ops::group_norm(g, o.x, o.affine, {}); }}};

@@ -6,7 +6,9 @@
 #include "src/ops/norm/ada_norm.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/batch_renorm.h"
+#include "src/ops/norm/derf.h"
 #include "src/ops/norm/detach_norm.h"
+#include "src/ops/norm/dyt.h"
 #include "src/ops/norm/group_norm.h"
 #include "src/ops/norm/group_scaling.h"
 #include "src/ops/norm/instance_norm.h"
@@ -238,13 +240,45 @@ void add_quadratic_norms(std::vector<HandCase>& all) {
                   {"power_norm_backward", 3, {kB * of_nu}}}});
 }
 
+// An element off by e moves f by f' e and f' by f'' e; f is off by 4.4 or 3.6 of itself, f' by 5.
+void add_curves(std::vector<HandCase>& all) {
+  // tanh(ln 2) = 0.6 with the derivatives 0.64 and -0.768, where u is off by 2 u; and tanh(0).
+  constexpr double kLn2 = 0.693147, kT = 2 * kLn2 * 0.64 + 4.4 * 0.6;
+  constexpr double kSlope = 2 * kLn2 * 0.768 + 5 * 0.64, kK = 3 * kSlope + 2 * 1.92;
+  all.push_back({[](Given& d) {
+                   const Value x = d.floats({1, 2}, {0.6931472F, 0});
+                   const ops::NormAffine affine{d.floats({2}, {3, 3}), d.floats({2}, {0.5, 0.5})};
+                   d.differentiate(ops::dyt(d.g, x, affine, d.floats({1}, {1})), {1, 2});
+                 },
+                 {{"dyt", 0, {3 * kT + 1.8 + 2.3, 0.5}},
+                  {"dyt_backward", 0, {kK + 1.92, 6 * 5 + 3 * 6}},
+                  {"dyt_backward", 1, {kT + 0.6 + kB * 0.6, 0}},
+                  {"dyt_backward", 2, {kB, 2 * kB}},
+                  {"dyt_backward", 3, {(kK + 1.92 + kB * 1.92) * kLn2}}}});
+  // erf(1 - 1/2) = 0.5205 with the derivatives 0.8788 and -0.8788, where u is off by 1 + 0.5.
+  constexpr double kF1 = 0.8788, kErf = 1.5 * kF1 + 3.6 * 0.5205, kErfK = 6 * 6.5 * kF1 + 12 * kF1;
+  all.push_back({[](Given& d) {
+                   const Value x = d.floats({1, 1}, {1});
+                   const ops::NormAffine affine{d.floats({1}, {2}), d.floats({1}, {-1})};
+                   d.differentiate(
+                       ops::derf(d.g, x, affine, {d.floats({1}, {1}), d.floats({1}, {-0.5F})}),
+                       {3});
+                 },
+                 {{"derf", 0, {2 * kErf + 1.041}},
+                  {"derf_backward", 0, {kErfK + 6 * kF1}},
+                  {"derf_backward", 1, {3 * kErf + 1.56 * (1 + kB)}},
+                  {"derf_backward", 2, {kB * 3}},
+                  {"derf_backward", 3, {kErfK + 6 * kF1 * (1 + kB)}},
+                  {"derf_backward", 4, {kErfK + 6 * kF1 * kB}}}});
+}
+
 }  // namespace
 
 const std::vector<HandCase>& norm_hand_cases() {
   static const std::vector<HandCase> cases = [] {
     std::vector<HandCase> all;
     for (auto add : {add_row_norms, add_other_row_norms, add_part_norms, add_batch_norms,
-                     add_quadratic_norms}) {
+                     add_quadratic_norms, add_curves}) {
       add(all);
     }
     return all;
