@@ -7,10 +7,16 @@
 
 namespace keel::cuda {
 
-// u = alpha x + shift; the shift may be absent.
+// u = alpha x + shift.
 struct CurveArgument {
+  float alpha, shift;
+  __device__ float operator()(float x) const { return fmaf(alpha, x, shift); }
+};
+
+// Its numbers in memory; the shift may be absent.
+struct CurveNumbers {
   Global<const float> alpha, shift;
-  __device__ float operator()(float x) const { return fmaf(alpha[0], x, shift.get(0, 0)); }
+  __device__ CurveArgument load() const { return {alpha[0], shift.get(0, 0)}; }
 };
 
 template <class Curve>
@@ -18,16 +24,19 @@ struct CurveMap {
   static constexpr int kTensors = 1;
   Data tensors[kTensors];  // x
   Global<const float> gain, bias;
-  CurveArgument u;
+  CurveNumbers numbers;
   Result out;
 
   struct Channel {
     float gain, bias;
+    CurveArgument u;
   };
-  __device__ Channel channel(std::int64_t c) const { return {gain.get(c, 1), bias.get(c, 0)}; }
+  __device__ Channel channel(std::int64_t c) const {
+    return {gain.get(c, 1), bias.get(c, 0), numbers.load()};
+  }
   __device__ float operator()(const float (&of)[kTensors], const TileStep&,
                               const Channel& c) const {
-    return fmaf(c.gain, Curve::value(u(of[0])), c.bias);
+    return fmaf(c.gain, Curve::value(c.u(of[0])), c.bias);
   }
 };
 
@@ -37,16 +46,17 @@ struct CurveGradient {
   static constexpr int kTensors = 2;
   Data tensors[kTensors];  // x, dy
   Global<const float> gain;
-  CurveArgument u;
+  CurveNumbers numbers;
   Result out;
 
   struct Channel {
     float gain;
+    CurveArgument u;
   };
-  __device__ Channel channel(std::int64_t c) const { return {gain.get(c, 1)}; }
+  __device__ Channel channel(std::int64_t c) const { return {gain.get(c, 1), numbers.load()}; }
   __device__ float operator()(const float (&of)[kTensors], const TileStep&,
                               const Channel& c) const {
-    return u.alpha[0] * (of[1] * c.gain * Curve::with_slope(u(of[0])).slope);
+    return c.u.alpha * (of[1] * c.gain * Curve::with_slope(c.u(of[0])).slope);
   }
 };
 
@@ -57,15 +67,16 @@ struct CurveTerms {
   static constexpr int kTensors = 2, kSums = 4;
   Data tensors[kTensors];  // x, dy
   Global<const float> gain;
-  CurveArgument u;
+  CurveNumbers numbers;
 
   struct Channel {
     float gain;
+    CurveArgument u;
   };
-  __device__ Channel channel(std::int64_t c) const { return {gain.get(c, 1)}; }
+  __device__ Channel channel(std::int64_t c) const { return {gain.get(c, 1), numbers.load()}; }
   __device__ void operator()(const float (&of)[kTensors], const TileStep&, const Channel& c,
                              double (&sums)[kSums]) const {
-    const WithSlope f = Curve::with_slope(u(of[0]));
+    const WithSlope f = Curve::with_slope(c.u(of[0]));
     const float k = of[1] * c.gain * f.slope;
     sums[0] += double(of[1]) * f.value;
     sums[1] += of[1];
@@ -88,13 +99,13 @@ struct CurveColumns : PlainSums {
 struct CurveForward {
   Data x;
   Global<const float> gain, bias;
-  CurveArgument u;
+  CurveNumbers numbers;
   Result y;
 };
 struct CurveBackward {
   Data x, dy;
   Global<const float> gain;
-  CurveArgument u;
+  CurveNumbers numbers;
   Result dx;
   Global<float> dgain, dbias, dalpha, dshift;
 };
@@ -117,7 +128,7 @@ inline std::int64_t curve_workspace(const RowSizes& s) {
 
 template <class Curve>
 void run_curve(const CurveForward& t, const RowSizes& sizes) {
-  map_columns(curve_columns(sizes), CurveMap<Curve>{{t.x}, t.gain, t.bias, t.u, t.y});
+  map_columns(curve_columns(sizes), CurveMap<Curve>{{t.x}, t.gain, t.bias, t.numbers, t.y});
 }
 
 // The sums come first, since dx may lie over dy.
@@ -127,11 +138,11 @@ void run_curve_backward(const Binding& b, const CurveBackward& t, const RowSizes
              of_shift = workspace(b, sizes.width, curve_vector_bytes(sizes));
   const auto partial =
       workspace<double>(b, curve_partial_sums(sizes), 2 * curve_vector_bytes(sizes));
-  column_sums(curve_columns(sizes), CurveTerms<Curve>{{t.x, t.dy}, t.gain, t.u}, partial,
+  column_sums(curve_columns(sizes), CurveTerms<Curve>{{t.x, t.dy}, t.gain, t.numbers}, partial,
               StoreSums<4>{{t.dgain, t.dbias, of_alpha, of_shift}});
   column_sums(curve_row(sizes), CurveColumns{{}, {of_alpha, of_shift}}, partial,
               StoreSums<2>{{t.dalpha, t.dshift}});
-  map_columns(curve_columns(sizes), CurveGradient<Curve>{{t.x, t.dy}, t.gain, t.u, t.dx});
+  map_columns(curve_columns(sizes), CurveGradient<Curve>{{t.x, t.dy}, t.gain, t.numbers, t.dx});
 }
 
 }  // namespace keel::cuda

@@ -20,7 +20,7 @@ Prepared prepare_derf(const NodeContext& context) {
     run_curve<Erf>({.x = Data(b.inputs[In::kX]),
                     .gain = input(b.inputs[In::kGain]),
                     .bias = input(b.inputs[In::kBias]),
-                    .u = {input(b.inputs[In::kAlpha]), input(b.inputs[In::kShift])},
+                    .numbers = {input(b.inputs[In::kAlpha]), input(b.inputs[In::kShift])},
                     .y = Result(b.outputs[DerfOutput::kY])},
                    sizes);
   });
@@ -36,7 +36,7 @@ Prepared prepare_derf_backward(const NodeContext& context) {
                             {.x = Data(b.inputs[In::kX]),
                              .dy = Data(b.inputs[In::kDy]),
                              .gain = input(b.inputs[In::kGain]),
-                             .u = {input(b.inputs[In::kAlpha]), input(b.inputs[In::kShift])},
+                             .numbers = {input(b.inputs[In::kAlpha]), input(b.inputs[In::kShift])},
                              .dx = Result(b.outputs[Out::kDx]),
                              .dgain = output(b.outputs[Out::kDgain]),
                              .dbias = output(b.outputs[Out::kDbias]),

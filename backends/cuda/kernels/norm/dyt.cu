@@ -20,7 +20,7 @@ Prepared prepare_dyt(const NodeContext& context) {
     run_curve<Tanh>({.x = Data(b.inputs[In::kX]),
                      .gain = input(b.inputs[In::kGain]),
                      .bias = input(b.inputs[In::kBias]),
-                     .u = {input(b.inputs[In::kAlpha]), {}},
+                     .numbers = {input(b.inputs[In::kAlpha]), {}},
                      .y = Result(b.outputs[DytOutput::kY])},
                     sizes);
   });
@@ -36,7 +36,7 @@ Prepared prepare_dyt_backward(const NodeContext& context) {
                              {.x = Data(b.inputs[In::kX]),
                               .dy = Data(b.inputs[In::kDy]),
                               .gain = input(b.inputs[In::kGain]),
-                              .u = {input(b.inputs[In::kAlpha]), {}},
+                              .numbers = {input(b.inputs[In::kAlpha]), {}},
                               .dx = Result(b.outputs[Out::kDx]),
                               .dgain = output(b.outputs[Out::kDgain]),
                               .dbias = output(b.outputs[Out::kDbias]),
