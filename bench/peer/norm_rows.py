@@ -101,6 +101,15 @@ def scale_norm(n):
     return lambda x: (F.normalize(x.flatten(-n.axes), dim=-1, eps=n.eps) * n.gain).view_as(x)
 
 
+def seed_norm(n):
+    a, b = n.parameters["a"], n.parameters["b"]
+
+    def forward(x):
+        score = (x * b).sum(n.row_axes, keepdim=True)
+        return rms(x, n.row_axes, None, n.eps, n.fused) * (torch.tanh(score) * a + n.gain)
+    return forward
+
+
 def curve(f):
     """A norm of elements: y = gain f(alpha x + shift) + bias."""
     def make(n):

@@ -6,6 +6,7 @@ NORMS = {
     "layernorm": layer_norm, "layernorm_simple": layer_norm,
     "detachnorm": detach_norm, "detachmean": detach_norm, "detachvariance": detach_norm,
     "adanorm": ada_norm, "rmsnorm": rms_norm, "scalenorm": scale_norm,
+    "seednorm": seed_norm,
     "dyt": curve(torch.tanh), "derf": curve(torch.erf),
     "groupnorm": group_norm, "instancenorm": instance_norm,
     "groupscaling": group_scaling, "layerscaling": group_scaling,
@@ -19,4 +20,5 @@ NORMS = {
 # each other first: they do not compute as their formulas read.
 FUSED = {"layernorm", "layernorm_simple", "adanorm", "groupnorm", "instancenorm", "batchnorm",
          "noisybatchnorm", "recurrentbatchnorm", "sequencebatchnorm", "batchrenorm", "pn_v",
-         "powernorm", "mabn", "weightnorm"} | ({"rmsnorm"} if hasattr(F, "rms_norm") else set())
+         "powernorm", "mabn", "weightnorm"} | ({"rmsnorm", "seednorm"} if hasattr(F, "rms_norm")
+                                                else set())

@@ -44,10 +44,12 @@ void add_rows(const Given& given, std::vector<Family>& families) {
   if (!given.gain) families.push_back({"adanorm", kKinds});
 }
 
-// Norms of elements have parameters that no other norm has.
-void add_curves(const Given& given, std::vector<Family>& families) {
+// The norm that has all of the further parameters that were given.
+void add_further(const Given& given, std::vector<Family>& families) {
   if (given.more.contains("alpha")) {
     families.push_back({given.more.contains("shift") ? "derf" : "dyt"});
+  } else if (given.more.contains("a") && given.more.contains("b")) {
+    families.push_back({"seednorm"});
   }
 }
 
@@ -210,7 +212,7 @@ const Given& Views::of(const Form& form) const {
 
 std::vector<Form> forms_for(const Given& given) {
   std::vector<Family> families;
-  add_curves(given, families);
+  add_further(given, families);
   if (given.more.empty()) {
     add_rows(given, families);
     add_columns(given, families);

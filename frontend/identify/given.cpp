@@ -125,7 +125,7 @@ void expect_parameters(const Reader& in, const Given& given) {
   of_gain.insert({1, x[0]});
   if (given.gain) in.expect_elements("gain", of_gain, *given.gain);
   if (given.bias) in.expect_elements("bias", of_bias, *given.bias);
-  for (const auto& [name, value] : given.more) in.expect_elements(name, {1}, value);
+  for (const auto& [name, value] : given.more) in.expect_elements(name, of_gain, value);
   if (given.dgain && given.gain) {
     in.expect_elements("dgain", {given.gain->elements()}, *given.dgain);
   } else if (given.dgain) {

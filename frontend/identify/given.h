@@ -15,7 +15,7 @@ struct Given {
   std::optional<Tensor> gain, bias;             // as the program holds them
   std::optional<Tensor> dy, dx;                 // like x
   std::optional<Tensor> dgain;                  // like gain
-  std::map<std::string, Tensor> more;           // further parameters of one number: alpha
+  std::map<std::string, Tensor> more;           // further parameters: alpha
   std::map<std::string, Tensor> before, after;  // states around the step, by keel's names
 
   bool has_parameters() const { return gain || bias; }
@@ -26,9 +26,9 @@ struct Given {
 };
 
 // From the arrays x, y, gain, bias, dy, dx, dgain, before.STATE and after.STATE of a file, and from
-// those of further parameters, such as alpha, which every norm of elements has. Throws
-// Error{kBadInput} naming `path` and the array for one that is missing, unknown or of a wrong
-// shape, and for dx or dgain without dy. With dgain and no gain, the gain is 1.
+// those of further parameters, such as alpha. Throws Error{kBadInput} naming `path` and the array
+// for one that is missing, unknown or of a wrong shape, and for dx or dgain without dy. With dgain
+// and no gain, the gain is 1.
 Given given_of(io::Arrays arrays, const std::string& path);
 
 }  // namespace keel::identify

@@ -10,6 +10,7 @@
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/scale_norm.h"
+#include "src/ops/norm/seed_norm.h"
 #include "src/ops/norm/sizes.h"
 
 namespace keel::nn {
@@ -164,6 +165,30 @@ struct ScaleNormOptions : RowOptions {
   }
 };
 
+struct SeedNormOptions : RowOptions {
+  double eps = 1e-6;
+  double gain_init = 1, a_init = 1, b_init = 0;
+
+  static constexpr bool kBatchType = false;
+  static constexpr auto fields() {
+    using T = SeedNormOptions;
+    return std::tuple{field("axes", &T::axes), field("eps", &T::eps),
+                      field("gain_init", &T::gain_init), field("a_init", &T::a_init),
+                      field("b_init", &T::b_init)};
+  }
+  bool has_bias() const { return false; }
+  Value apply(NormStates& memory, Value x) const {
+    const std::int64_t n = row_axes(memory.graph, x, axes);
+    const Shape row = row_shape(memory.graph.shape(x), n);
+    AffineOptions affine{.bias = false, .gain_init = gain_init};
+    return ops::seed_norm(
+        memory.graph, x,
+        {memory.affine(row, affine).gain, memory.parameter("a", row, constant(a_init)),
+         memory.parameter("b", row, constant(b_init))},
+        {.axes = n, .eps = eps});
+  }
+};
+
 constexpr const char* kXuProgram =
     "Xu et al.'s program divides by the unbiased deviation plus eps (unbiased=true, "
     "eps_outside=true)";
@@ -221,6 +246,11 @@ std::span<const NormRow> row_norms() {
        15,
        "",
        make_norm<ScaleNormOptions>},
+      {{"seednorm", "y = (tanh(sum(x b)) a + gain) x / sqrt(mean(x^2) + eps), over a row",
+        "gain, a, b", "-", "exact", "Cai et al. 2025"},
+       24,
+       "",
+       make_norm<SeedNormOptions>},
   };
   return rows;
 }

@@ -24,6 +24,7 @@
 #include "src/ops/norm/power_norm.h"
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/scale_norm.h"
+#include "src/ops/norm/seed_norm.h"
 #include "src/ops/reduce.h"
 #include "tests/backends/kernel_checks.h"
 #include "tests/support/column_norms.h"
@@ -68,6 +69,10 @@ const std::vector<NarrowNorm>& row_norms() {
          return ops::detach_norm(g, o.x, {.detach_mean = false});
        }},
       {"scale_norm", [](Graph& g, const Operands& o) { return ops::scale_norm(g, o.x, {}); }},
+      {"seed_norm",
+       [](Graph& g, const Operands& o) {
+         return ops::seed_norm(g, o.x, {o.affine.gain, o.affine.gain, o.affine.bias});
+       }},
       {"dyt",
        [](Graph& g, const Operands& o) { return ops::dyt(g, o.x, o.affine, number(g, 0.75)); }},
       {"derf",

@@ -36,6 +36,7 @@
 #include "src/ops/norm/power_norm.h"
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/scale_norm.h"
+#include "src/ops/norm/seed_norm.h"
 #include "src/ops/norm/weight_norm.h"
 #include "src/ops/norm_noise.h"
 #include "src/ops/op_table.h"
@@ -158,9 +159,9 @@ using AllAttrs =
          MabnBackwardAttrs, MatmulAttrs, MixtureAttrs, MultilinearAttrs, NormNoiseAttrs, PadAttrs,
          PnVAttrs, PnVBackwardAttrs, PoolAttrs, PoolBackwardAttrs, PowerNormAttrs,
          PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs, RelativeAttentionAttrs,
-         ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs, ScaleNormAttrs, SgdAttrs,
-         SliceAttrs, AttentionWindowAttrs, SplitAttrs, SumSquaresAttrs, TopKAttrs, TransposeAttrs,
-         UncentredSumsAttrs, WeightNormAttrs>;
+         ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs, ScaleNormAttrs,
+         SeedNormAttrs, SgdAttrs, SliceAttrs, AttentionWindowAttrs, SplitAttrs, SumSquaresAttrs,
+         TopKAttrs, TransposeAttrs, UncentredSumsAttrs, WeightNormAttrs>;
 
 // Whether the op's attributes are a T. Then values of it, sampled, are printed and read back.
 template <class T>

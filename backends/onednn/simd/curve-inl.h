@@ -45,7 +45,7 @@ void curve_forward(const CurveForward& t, const RowRange& range) {
   with_elements(t.x, [&]<class T>(T) HWY_ATTR { write_curve_rows<Curve, T>(t, range); });
 }
 
-// What an element, or a column of some rows, adds to the sums of CurvePlan.
+// What an element, or a column of some rows, adds to CurveSums.
 struct CurveTerms {
   Floats gain = zero(), bias = zero(), alpha = zero(), shift = zero();
 
@@ -61,16 +61,16 @@ struct CurveTerms {
       float* const to = sums.run(kind) + i;
       part.store(hn::Add(part.load(to), terms), to);
     };
-    add_up(CurvePlan::kGain, gain);
-    add_up(CurvePlan::kBias, bias);
-    add_up(CurvePlan::kAlpha, alpha);
-    add_up(CurvePlan::kShift, shift);
+    add_up(CurveSums::kGain, gain);
+    add_up(CurveSums::kBias, bias);
+    add_up(CurveSums::kAlpha, alpha);
+    add_up(CurveSums::kShift, shift);
   }
 };
 
 // Writes dx of kRows rows of a tile from `row` on and adds their terms to the sums.
 template <class Curve, class T, std::size_t kRows>
-HWY_INLINE void take_curve_rows(const CurveBackward& t, std::size_t width, const CurveTile& tile,
+HWY_INLINE void take_curve_rows(const CurveBackward& t, std::size_t width, const GradientTile& tile,
                                 std::size_t row, BlockSums& sums) {
   const std::size_t at = row * width + tile.column;
   const T *const x = t.x.as<T>() + at, *const dy = t.dy.as<T>() + at;
@@ -97,18 +97,17 @@ HWY_INLINE void take_curve_rows(const CurveBackward& t, std::size_t width, const
 // Adds the sums of a panel's blocks up to dgain and dbias, of which either may be absent.
 HWY_INLINE void store_curve_columns(const CurveBackward& t, std::size_t first, std::size_t n,
                                     const ColumnSums& sums, double* memory) {
-  const auto store = [&](CurvePlan::Sums kind, const TensorRef& out) HWY_ATTR {
+  const auto store = [&](std::size_t kind, const TensorRef& out) HWY_ATTR {
     if (out) sum_over_blocks(sums, memory, kind, out.as<float>() + first, n);
   };
-  store(CurvePlan::kGain, t.dgain);
-  store(CurvePlan::kBias, t.dbias);
+  store(CurveSums::kGain, t.dgain);
+  store(CurveSums::kBias, t.dbias);
 }
 
 // Writes dx of a tile and leaves its sums.
 template <class Curve>
-void curve_backward(const CurveBackward& t, const CurvePlan& plan, const CurveTile& tile) {
-  constexpr std::size_t kNumbers = CurvePlan::kSums * CurvePlan::kWidest;
-  HWY_ALIGN double memory[kNumbers + kNumbers / 2];  // in double, then in float
+void curve_backward(const CurveBackward& t, const CurvePlan& plan, const GradientTile& tile) {
+  HWY_ALIGN double memory[CurvePlan::kMemory];
   BlockSums sums(plan.tile_sums(), memory, 0);
   with_elements(t.x, [&]<class T>(T) HWY_ATTR {
     for_row_groups(tile.rows, [&](auto rows, std::size_t row) HWY_ATTR {
@@ -130,8 +129,8 @@ HWY_INLINE void add_curve_sums(const CurveBackward& t, const CurvePlan& plan) {
                     [&](std::size_t first, std::size_t n, const ColumnSums& sums, double* memory)
                         HWY_ATTR { store_curve_columns(t, first, n, sums, memory); });
   }
-  if (t.dalpha) *t.dalpha.as<float>() = float(plan.total(workspace, CurvePlan::kAlpha));
-  if (t.dshift) *t.dshift.as<float>() = float(plan.total(workspace, CurvePlan::kShift));
+  if (t.dalpha) *t.dalpha.as<float>() = float(plan.total(workspace, CurveSums::kAlpha));
+  if (t.dshift) *t.dshift.as<float>() = float(plan.total(workspace, CurveSums::kShift));
 }
 
 }  // namespace HWY_NAMESPACE

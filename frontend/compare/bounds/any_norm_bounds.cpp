@@ -242,7 +242,7 @@ bool is_plain_norm(const OpInfo& op) {
   const OpInfo& forward = *forward_norm(op);
   const auto has = [&](std::string_view input) { return input_place(forward, input) >= 0; };
   return forward.norm->largest_factor == nullptr && !has("step") && !has("nu") && !has("gz") &&
-         output_place(forward, "rstd") >= 0;
+         output_place(forward, "rstd") >= 0 && output_place(forward, "score") < 0;
 }
 
 BoundRule general_norm_rule(const Node& node) {

@@ -17,11 +17,11 @@ namespace {
 BoundRules& bound_rules() {
   static BoundRules rules = [] {
     BoundRules all;
-    for (auto add :
-         {add_linear_rules, add_sum_rules, add_elementwise_rules, add_loss_rules,
-          add_linear_loss_rules, add_attention_rules, add_relative_rules, add_multilinear_rules,
-          add_recurrent_rules, add_drawing_rules, add_mixture_rules, add_update_rules,
-          add_norm_rules, add_norm_gradient_rules, add_curve_rules, add_column_rules}) {
+    for (auto add : {add_linear_rules, add_sum_rules, add_elementwise_rules, add_loss_rules,
+                     add_linear_loss_rules, add_attention_rules, add_relative_rules,
+                     add_multilinear_rules, add_recurrent_rules, add_drawing_rules,
+                     add_mixture_rules, add_update_rules, add_norm_rules, add_norm_gradient_rules,
+                     add_curve_rules, add_score_rules, add_column_rules}) {
       add(all);
     }
     return all;

@@ -102,9 +102,10 @@ void add_norm_rules(BoundRules& rules);
 void add_column_rules(BoundRules& rules);
 void add_norm_gradient_rules(BoundRules& rules);
 void add_curve_rules(BoundRules& rules);
+void add_score_rules(BoundRules& rules);
 
 // Whether a norm of x, or the norm that `op` is the backward of, has neither a factor of xhat that
-// depends on xhat nor a state with a schedule or for its backward.
+// depends on xhat, nor a score, nor a state with a schedule or for its backward.
 bool is_plain_norm(const OpInfo& op);
 // The rule of a norm, or of its backward, for kernels of any program; null: there is none.
 BoundRule general_norm_rule(const Node& node);

@@ -16,24 +16,24 @@ def _further(norm, given, options):
     """The options with the parameters that were given by place behind gain and bias."""
     names = NORMS[norm].more
     if len(given) > len(names):
-        raise TypeError(f"[{norm}] expected at most {3 + len(names)} arrays by place, got "
-                        f"{3 + len(given)}")
+        raise TypeError(f"[{norm}] expected at most {len(names)} arrays by place behind those of "
+                        f"every norm, got {len(given)}")
     if twice := set(names[:len(given)]) & options.keys():
         raise TypeError(f"[{norm}] {', '.join(sorted(twice))}: got two values")
     return {**dict(zip(names, given)), **options}
 
 
 def function(norm, forward, result):
-    """The function of a norm: with gain and bias, with a gain that must be given, or neither; with
-    gain and bias there may be further parameters, by place behind them or by name.
+    """The function of a norm: with gain and bias, with a gain that must be given, or neither.
+    Further parameters come by place behind these or by name.
     It calls forward(norm, x, affine, options); `result` says in words what it returns."""
     facts = NORMS[norm]
     if "dbias" in facts.gradients:
         def apply(x, gain=None, bias=None, *more, **options):
             return forward(norm, x, (gain, bias), _further(norm, more, options))
     elif "dgain" in facts.gradients:
-        def apply(x, gain, **options):
-            return forward(norm, x, (gain,), options)
+        def apply(x, gain, *more, **options):
+            return forward(norm, x, (gain,), _further(norm, more, options))
     else:
         def apply(x, **options):
             return forward(norm, x, (), options)

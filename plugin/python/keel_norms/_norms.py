@@ -64,6 +64,8 @@ NORMS = {norm.op: norm for norm in (
           "C (1 - k xhat) counts as a constant in the backward", "Xu et al. 2019"),
     _norm("scale_norm", "y = gain x / max(|x|, eps), over a row; gain is one number",
           "Nguyen & Salazar 2019"),
+    _norm("seed_norm", "y = (tanh(sum(x b)) a + gain) x / sqrt(mean(x^2) + eps), over a row",
+          "Cai et al. 2025"),
     _norm("dyt", "y = gain tanh(alpha x) + bias; alpha is one number",
           "Zhu, Chen, He, LeCun, Liu 2025"),
     _norm("derf", "y = gain erf(alpha x + shift) + bias; alpha and shift are one number each",

@@ -44,7 +44,8 @@ def inputs(norm, attributes):
     sizes = {"scale_norm": (1,)}.get(norm, x.shape[-int(attributes.get("axes", 1)):])
     names = [name for name in ("gain", "bias") if name in ops()[norm].inputs]
     affine = [random.standard_normal(sizes) for _ in names]
-    affine += [random.standard_normal(1) for _ in NORMS[norm].more]
+    affine += [random.standard_normal(sizes if norm == "seed_norm" else 1)
+               for _ in NORMS[norm].more]
     for step in range(STEPS if NORMS[norm].is_column else 1):
         rows = x * (1 + 0.2 * step) + 0.4 * step + 0.1 * random.standard_normal(x.shape)
         rows = rows.reshape(12, 6) if NORMS[norm].is_column else rows

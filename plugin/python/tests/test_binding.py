@@ -31,7 +31,8 @@ def calls(norm, dtype, strided):
     mask = torch.tensor([1, 0, 1, 1], dtype=torch.uint8) if facts.is_column else None
     values = {"x": x, "gain": torch.randn(1 if norm == "scale_norm" else 6, dtype=dtype),
               "bias": torch.randn(6, dtype=dtype), "mask": mask, **states,
-              **{name: torch.randn(1, dtype=dtype) for name in facts.more}}
+              **{name: torch.randn(6 if norm == "seed_norm" else 1, dtype=dtype)
+                 for name in facts.more}}
     text = " ".join(filter(None, [ATTRIBUTES.get(norm), facts.states and "training=true"]))
     inputs = [spread(values.get(name)) if strided else values.get(name)
               for name in _ops.OPS[norm].inputs]

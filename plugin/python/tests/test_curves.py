@@ -1,4 +1,4 @@
-"""DyT and Derf of keel_norms.torch beside their formulas."""
+"""DyT, Derf and SeeDNorm of keel_norms.torch beside their formulas."""
 import pathlib
 import sys
 import unittest
@@ -20,18 +20,22 @@ def derf(x, weight, bias, alpha, shift):
     return weight * torch.erf(alpha * x + shift) + bias
 
 
+def seed(x, gain, a, b):
+    score, mean = (x * b).sum(-1, keepdim=True), x.square().mean(-1, keepdim=True)
+    return (torch.tanh(score) * a + gain) * x * torch.rsqrt(mean + 1e-6)
+
+
 class Curves(unittest.TestCase):
     def test_steps(self):
         torch.manual_seed(4)
         for dtype, tolerance in ((torch.float32, 2e-5), (torch.float64, 1e-12)):
-            for make, formula in ((knn.DyT, dyt), (knn.Derf, derf)):
-                norm = make((7, 12), dtype=dtype)
+            for make, formula, shape in ((knn.DyT, dyt, (7, 12)), (knn.Derf, derf, (7, 12)),
+                                         (knn.SeeDNorm, seed, 12)):
+                norm = make(shape, dtype=dtype)
                 for parameter in norm.parameters():
-                    nn.init.normal_(parameter, 0.5)
+                    nn.init.normal_(parameter, 0.3, 0.3)
                 x, dy = (torch.randn(5, 7, 12, dtype=dtype) for _ in range(2))
                 x = (3 * x).requires_grad_()
-                names = list(dict(norm.named_parameters()))
-                self.assertEqual(names, ["weight", "bias", "alpha", "shift"][:len(names)])
                 given, found = [x, *norm.parameters()], []
                 for y in (norm(x), formula(*given)):
                     found.append([y, *torch.autograd.grad(y, given, dy)])
@@ -44,6 +48,7 @@ class Curves(unittest.TestCase):
         for name, first in (("alpha", 1.0), ("shift", -0.25), ("weight", 1.0), ("bias", 0.0)):
             self.assertTrue((getattr(norm, name) == first).all(), name)
         self.assertEqual(float(knn.DyT(3).alpha.detach()), 0.5)
+        self.assertEqual(list(knn.Derf(3).state_dict()), ["weight", "bias", "alpha", "shift"])
         self.assertEqual(set(knn.DyT(3, elementwise_affine=False).state_dict()), {"alpha"})
 
     def test_narrow_x(self):

@@ -37,7 +37,7 @@ def case(norm, rows=6, dtype=np.float32):
     """x, dy, and gain, bias and further parameters as far as the norm has them."""
     shape = (rows, 8, 5, 3) if norm == "group_norm" else (rows, 5, 8)
     sizes = {"dgain": 1 if norm == "scale_norm" else 8, "dbias": 8,
-             **{"d" + name: 1 for name in NORMS[norm].more}}
+             **{"d" + name: 8 if norm == "seed_norm" else 1 for name in NORMS[norm].more}}
     affine = [drawn(size, dtype=dtype) for name, size in sizes.items()
               if name in NORMS[norm].gradients]
     return drawn(*shape, dtype=dtype), drawn(*shape, dtype=dtype), affine

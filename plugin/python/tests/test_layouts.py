@@ -22,7 +22,7 @@ IMAGES = {
     "InstanceNorm2d": lambda: knn.InstanceNorm2d(6, affine=True),
     **{name: (lambda name=name: getattr(knn, name)((6, 4, 5)))
        for name in ("LayerNorm", "LayerNormSimple", "RMSNorm", "AdaNorm", "DetachNorm",
-                    "ScaleNorm", "DyT", "Derf")},
+                    "ScaleNorm", "SeeDNorm", "DyT", "Derf")},
     "LayerNorm of rows": lambda: knn.LayerNorm(5), "RMSNorm, cast": lambda: knn.RMSNorm(
         5, cast_first=True),
     "GroupScaling": lambda: knn.GroupScaling(1, 5),

@@ -26,6 +26,7 @@ MODULES = {
     "AdaNorm": (lambda: knn.AdaNorm(8), (6, 8)),
     "DetachNorm": (lambda: knn.DetachNorm(8), (6, 8)),
     "ScaleNorm": (lambda: knn.ScaleNorm(8), (6, 8)),
+    "SeeDNorm": (lambda: knn.SeeDNorm(8, b_init=0.1), (6, 5, 8)),
     "DyT": (lambda: knn.DyT(8), (6, 5, 8)),
     "Derf": (lambda: knn.Derf(8, shift_init=0.25), (6, 5, 8)),
     "GroupScaling": (lambda: knn.GroupScaling(2, 8), (6, 8)),

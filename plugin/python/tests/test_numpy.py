@@ -310,8 +310,10 @@ class Table(unittest.TestCase):
             attributes = {"group_norm": {"groups": 2}, "group_scaling": {"groups": 2}}.get(norm, {})
             if norm == "instance_norm":
                 x = x.reshape(1, 4, 6)
-            arguments = [x] + ([np.ones(1, np.float32)] if norm == "scale_norm" else [])
-            more = {name: np.ones(1, np.float32) for name in facts.more}
+            arguments = [x] + ([np.ones(1, np.float32)] if norm == "scale_norm" else
+                               [np.ones(6, np.float32)] if norm == "seed_norm" else [])
+            more = {name: np.ones(6 if norm == "seed_norm" else 1, np.float32)
+                    for name in facts.more}
             step = getattr(kn, norm)(*arguments, **attributes, **more)
             values = [step._values.get(name) for name in inputs]
             self.assertEqual(len(kn.call(norm, values, attributes)), len(facts.outputs), norm)

@@ -19,7 +19,7 @@ from keel_norms.torch import _autograd, functional  # noqa: E402
 
 ROWS = dict(eps=0.5, unbiased=True, eps_outside=True)
 PLACE = {"device", "dtype", "affine", "gain", "bias", "process_group", "elementwise_affine",
-         "alpha_init", "shift_init"}
+         "alpha_init", "shift_init", "a_init", "b_init"}
 # The schedule of the limits begins at once and ends within the steps that the test takes.
 SCHEDULE = {"r_start": 0, "r_end": 8, "d_start": 0, "d_end": 8}
 # For each module: its arguments by place, options in use throughout, and a value of every option
@@ -33,6 +33,7 @@ CASES = {
     "AdaNorm": ((6,), {}, {**ROWS, "C": 2.0, "k": 0.3, "detach": False}),
     "DetachNorm": ((6,), {}, {**ROWS, "detach_mean": False, "detach_variance": False}),
     "ScaleNorm": ((6,), {}, {"eps": 9.0}),
+    "SeeDNorm": ((6,), {}, {"eps": 0.5}),
     "DyT": ((6,), {}, {}),
     "Derf": ((6,), {}, {}),
     "GroupScaling": ((2, 6), {}, {"eps": 0.5}),
@@ -210,6 +211,7 @@ class Functional(unittest.TestCase):
         "ada_norm": lambda x, g, **o: functional.ada_norm(x, 6, **o),
         "detach_norm": lambda x, g, **o: functional.detach_norm(x, 6, **o),
         "scale_norm": lambda x, g, **o: functional.scale_norm(x, g[:1], **o),
+        "seed_norm": lambda x, g, **o: functional.seed_norm(x, g, g + 1, g - 1, **o),
         "dyt": lambda x, g, **o: functional.dyt(x, g[:1], g, g - 1, **o),
         "derf": lambda x, g, **o: functional.derf(x, g[:1], g[1:2] - 1, g, g - 1, **o),
         "group_scaling": lambda x, g, **o: functional.group_scaling(x, **{"num_groups": 2, **o}),
@@ -230,7 +232,8 @@ class Functional(unittest.TestCase):
         if norm == "instance_norm":
             x, dy = x[None], dy[None]
         affine = {"layer_norm": (g, g - 1), "group_norm": (g, g - 1), "instance_norm": (g, g - 1),
-                  "rms_norm": (g,), "scale_norm": (g[:1],)}.get(norm, ())
+                  "rms_norm": (g,), "scale_norm": (g[:1],),
+                  "seed_norm": (g, g + 1, g - 1)}.get(norm, ())
         step = getattr(kn, norm)(x, *affine, **options)
         return step.y.reshape(5, 6), step.backward(dy).dx.reshape(5, 6)
 

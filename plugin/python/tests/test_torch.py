@@ -152,7 +152,7 @@ class OwnNorms(unittest.TestCase):
     def test_exact_gradients(self):
         x = torch.randn(6, 8).double().requires_grad_()
         for norm in (knn.LayerNorm(8), knn.RMSNorm(8, 1e-5), knn.GroupNorm(2, 8), knn.ScaleNorm(8),
-                     knn.DyT(8), knn.Derf(8),
+                     knn.DyT(8), knn.Derf(8), knn.SeeDNorm(8),
                      knn.GroupScaling(2, 8), knn.BatchNorm1d(8, track_running_stats=False),
                      knn.PNV(8)):
             with self.subTest(norm=type(norm).__name__):
@@ -300,7 +300,8 @@ class Compiled(unittest.TestCase):
                 given = f"{text} training={training}".strip() if training else text
                 values = {"x": x, "gain": torch.ones(1 if norm == "scale_norm" else 6),
                           "bias": torch.zeros(6), **first_state(facts, x),
-                          **dict.fromkeys(facts.more, torch.ones(1))}
+                          **dict.fromkeys(facts.more,
+                                          torch.ones(6 if norm == "seed_norm" else 1))}
                 names = _ops.OPS[norm].inputs
                 inputs = [values.get(name) for name in names]
                 with self.subTest(norm=norm, attributes=given):

@@ -18,6 +18,7 @@
 #include "src/ops/norm/power_norm.h"
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/scale_norm.h"
+#include "src/ops/norm/seed_norm.h"
 #include "src/ops/norm/weight_norm.h"
 #include "tests/frontend/compare/hand_bounds.h"
 
@@ -240,6 +241,24 @@ void add_quadratic_norms(std::vector<HandCase>& all) {
                   {"power_norm_backward", 3, {kB * of_nu}}}});
 }
 
+// x = (3, 4) has rstd sqrt(0.08), and with b = (1, -0.75) a score of 0 whose terms have the size 6.
+void add_scored(std::vector<HandCase>& all) {
+  const double r = std::sqrt(0.08), of_a = 5 * (1 * 3 + 2 * 4) * r, own = r * 4;
+  all.push_back(
+      {[](Given& d) {
+         const Value x = d.floats({1, 2}, {3, 4}), gain = d.floats({2}, {2, 2}),
+                     a = d.floats({2}, {5, 5}), b = d.floats({2}, {1, -0.75F});
+         d.differentiate(ops::seed_norm(d.g, x, {gain, a, b}, {.eps = 0}), {1, 2});
+       },
+       {{"seed_norm", 0, {kF * 2 + 5 * 3 * r * kF * 6, kF * 2 * 4 * r + 5 * 4 * r * kF * 6}},
+        {"seed_norm", 1, {kSquare * r}},
+        {"seed_norm", 2, {kF * 6}},
+        {"seed_norm_backward", 0, {kB * (own + of_a), kB * (own + of_a * 0.75)}},
+        {"seed_norm_backward", 1, {kB * 3 * r, kB * 8 * r}},
+        {"seed_norm_backward", 2, {0, 0}},
+        {"seed_norm_backward", 3, {kB * of_a * 3, kB * of_a * 4}}}});
+}
+
 // An element off by e moves f by f' e and f' by f'' e; f is off by 4.4 or 3.6 of itself, f' by 5.
 void add_curves(std::vector<HandCase>& all) {
   // tanh(ln 2) = 0.6 with the derivatives 0.64 and -0.768, where u is off by 2 u; and tanh(0).
@@ -278,7 +297,7 @@ const std::vector<HandCase>& norm_hand_cases() {
   static const std::vector<HandCase> cases = [] {
     std::vector<HandCase> all;
     for (auto add : {add_row_norms, add_other_row_norms, add_part_norms, add_batch_norms,
-                     add_quadratic_norms, add_curves}) {
+                     add_quadratic_norms, add_scored, add_curves}) {
       add(all);
     }
     return all;

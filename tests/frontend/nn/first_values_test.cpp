@@ -48,7 +48,7 @@ TEST_CASE("norm options: every gain and every bias begins as it is told") {
     for (std::int64_t e = 0; e < bias.elements(); ++e) CHECK(bias.at(e) == -0.5);
     ++biases;
   }
-  CHECK(gains == 16);
+  CHECK(gains == 17);
   CHECK(biases == 14);
 }
 

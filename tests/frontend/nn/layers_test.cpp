@@ -1,6 +1,8 @@
 // Linear and convolution layers: parameters, names, initial values, results and gradients.
 #include "frontend/nn/layers.h"
 
+#include <set>
+
 #include "tests/frontend/nn/helpers.h"
 #include "tests/support/checks.h"
 
@@ -57,7 +59,8 @@ void check_what_decays(const LayerRun& run) {
   for (const std::string& name : run.parameters) {
     CAPTURE(name);
     const std::string own = name.substr(name.rfind('/') + 1);
-    CHECK((own == "weight" || own == "gain" || own == "bias" || own == "alpha" || own == "shift"));
+    const std::set<std::string> known{"weight", "gain", "bias", "alpha", "shift", "a", "b"};
+    CHECK(known.contains(own));
     const ParameterFacts& facts = run.graph.node(run.graph.find_leaf(name)).facts;
     CHECK(facts.decays == (own == "weight"));
     CHECK(facts.trains);

@@ -21,7 +21,7 @@ struct Erf {
 };
 
 void forward(const CurveForward& t, const RowRange& range) { curve_forward<Erf>(t, range); }
-void backward(const CurveBackward& t, const CurvePlan& plan, const CurveTile& tile) {
+void backward(const CurveBackward& t, const CurvePlan& plan, const GradientTile& tile) {
   curve_backward<Erf>(t, plan, tile);
 }
 void add_up(const CurveBackward& t, const CurvePlan& plan) { add_curve_sums(t, plan); }
@@ -71,7 +71,9 @@ Prepared prepare_derf_backward(const NodeContext& context) {
                                 .dbias = b.outputs[Out::kDbias],
                                 .dalpha = b.outputs[Out::kDalpha],
                                 .dshift = b.outputs[Out::kDshift]};
-    plan.run([&](const CurveTile& tile) { HWY_DYNAMIC_DISPATCH(backward)(tensors, plan, tile); });
+    plan.run([&](const GradientTile& tile) {
+      HWY_DYNAMIC_DISPATCH(backward)(tensors, plan, tile);
+    });
     HWY_DYNAMIC_DISPATCH(add_up)(tensors, plan);
   };
   return kernel_of(run, plan.bytes());

@@ -15,7 +15,7 @@ from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d,
                              PowerNorm)
 from .convert import convert
 from .row_modules import (AdaNorm, Derf, DetachNorm, DyT, GroupNorm, GroupScaling, InstanceNorm1d,
-                          InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm)
+                          InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm, SeeDNorm)
 from .runs import load_run
 from .sync_modules import (SyncBatchNorm, SyncBatchRenorm, SyncMABN, SyncPNV, SyncPowerNorm,
                            convert_sync_batchnorm)
@@ -26,6 +26,6 @@ binding = "stable" if _ops.IS_COMPILED else "ctypes"
 __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenorm2d", "Derf",
            "DetachNorm", "DyT", "GroupNorm", "GroupScaling", "InstanceNorm1d", "InstanceNorm2d",
            "LayerNorm", "LayerNormSimple", "MABN", "PNV", "PowerNorm", "RMSNorm", "ScaleNorm",
-           "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "WeightNorm",
-           "binding", "checkpoint", "convert", "convert_sync_batchnorm", "functional", "load_run",
-           "weight_norm"]
+           "SeeDNorm", "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm",
+           "WeightNorm", "binding", "checkpoint", "convert", "convert_sync_batchnorm",
+           "functional", "load_run", "weight_norm"]

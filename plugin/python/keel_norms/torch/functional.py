@@ -104,6 +104,12 @@ def scale_norm(x, gain, *, normalized_shape=None, eps=1e-5):
     return _row("scale_norm", x, normalized_shape, (gain,), eps=eps)
 
 
+def seed_norm(x, gain, a, b, *, normalized_shape=None, eps=1e-6):
+    """y = (tanh(sum(x b)) a + gain) x / sqrt(mean(x^2) + eps), over a row. Cai et al. 2025. Without
+    normalized_shape a row is the last axis."""
+    return _row("seed_norm", x, normalized_shape, (gain, a, b), eps=eps)
+
+
 def dyt(x, alpha, weight=None, bias=None, *, normalized_shape=None):
     """y = weight tanh(alpha x) + bias; alpha is one number. Zhu et al. 2025. Without
     normalized_shape weight and bias lie along the last axis."""

@@ -217,6 +217,28 @@ class ScaleNorm(_Row):
                                      eps=self.added)
 
 
+class SeeDNorm(_Row):
+    """y = (tanh(sum(x b)) a + gain) x / sqrt(mean(x^2) + `eps`), over a row. The gain and a start
+    at 1 and `a_init`, b at `b_init`. Cai et al. 2025."""
+
+    norm = "seed_norm"
+
+    @named
+    def __init__(self, normalized_shape, *, eps=1e-6, a_init=1.0, b_init=0.0, device=None,
+                 dtype=None):
+        super().__init__(normalized_shape, eps)
+        for name, first in (("gain", 1.0), ("a", a_init), ("b", b_init)):
+            setattr(self, name, nn.Parameter(torch.full(self.normalized_shape, first,
+                                                        device=device, dtype=dtype)))
+
+    def forward(self, x):
+        if isinstance(x, Proxy):
+            return leaf(self, x)
+        self._expect(x)
+        return functional.seed_norm(x, self.gain, self.a, self.b, eps=self.added,
+                                    normalized_shape=self.normalized_shape)
+
+
 class _Curve(NoFastPath, nn.Module):
     """A curve in place of a norm, whose numbers are parameters, beside weight and bias."""
 

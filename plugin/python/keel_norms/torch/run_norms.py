@@ -6,7 +6,7 @@ from torch import nn
 from .._library import KeelError
 from .column_modules import MABN, PNV, BatchRenorm1d, PowerNorm, _ColumnNorm
 from .row_modules import (AdaNorm, Derf, DetachNorm, DyT, GroupNorm, GroupScaling,
-                          InstanceNorm2d, LayerNorm, RMSNorm, ScaleNorm)
+                          InstanceNorm2d, LayerNorm, RMSNorm, ScaleNorm, SeeDNorm)
 from .weight_modules import weight_norm
 
 _FIRST = {"gain_init": 1.0, "bias_init": 0.0}
@@ -28,8 +28,9 @@ DEFAULTS = {
     "detachmean": {**_DETACH, "detach_variance": False},
     "detachvariance": {**_DETACH, "detach_mean": False},
     "adanorm": {**_ROW, "C": 1.0, "k": 0.1, **_XU, "detach": True},
-    "rmsnorm": {**_ROW, "eps": 1e-8, **_AFFINE, "bias": False},
+    "rmsnorm": {**_ROW, "eps": 1e-8, **_AFFINE, "bias": False, "offset": 0.0},
     "scalenorm": {**_ROW, "gain_init": 1.0},
+    "seednorm": {"axes": 0, "eps": 1e-6, "gain_init": 1.0, "a_init": 1.0, "b_init": 0.0},
     "dyt": {"axes": 0, **_AFFINE, "alpha_init": 0.5},
     "derf": {"axes": 0, **_AFFINE, "alpha_init": 0.5, "shift_init": 0.0},
     "groupnorm": {**_SCALING, **_AFFINE, **_XU},
@@ -135,10 +136,10 @@ def _layer_norm(shape, *, axes, gain, bias, per_pixel, **options):
     return _affine(LayerNorm(_row(shape, axes), **options), gain, bias)
 
 
-def _rms_norm(shape, *, axes, eps, gain, bias):
+def _rms_norm(shape, *, axes, eps, gain, bias, offset):
     if bias:
         _lacks("rmsnorm{bias=true}", "with a bias")
-    return RMSNorm(_row(shape, axes), eps, gain)
+    return RMSNorm(_row(shape, axes), eps, gain, offset=offset)
 
 
 def _group_norm(shape, *, groups, eps, gain, bias, **options):
@@ -184,6 +185,7 @@ _MAKE = {
     "layernorm": _layer_norm, "layernorm_simple": _layer_norm,
     **dict.fromkeys(("detachnorm", "detachmean", "detachvariance"), _by_rows(DetachNorm)),
     "adanorm": _by_rows(AdaNorm), "rmsnorm": _rms_norm, "scalenorm": _by_rows(ScaleNorm),
+    "seednorm": _by_rows(SeeDNorm),
     "dyt": _by_curve(DyT), "derf": _by_curve(Derf),
     "groupnorm": _group_norm, "instancenorm": _instance_norm,
     "groupscaling": _scaling, "layerscaling": _scaling,
