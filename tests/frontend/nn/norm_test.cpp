@@ -55,7 +55,9 @@ TEST_CASE("norm: every parameter receives a gradient, on tokens and images") {
       if (facts.name == "instancenorm" && shape.rank() == 2) continue;  // no time steps
       CAPTURE(facts.name);
       CAPTURE(shape.text());
-      LayerRun run(layer_alone(facts.any_width()), shape);
+      // The a of seednorm has no gradient while b is 0.
+      const char* more = facts.name == "seednorm" ? "b_init=0.03125" : "";
+      LayerRun run(layer_alone(facts.any_width(more)), shape);
       run.program->run();
       CHECK(run.program->fetch("y").shape() == shape);
       check_every_parameter_learns(run);
