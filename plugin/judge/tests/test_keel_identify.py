@@ -16,7 +16,7 @@ from keel_judge import identify
 from norm_programs import PROGRAMS, numbers
 
 KEEL = os.environ.get("KEEL_PROGRAM")
-UNKNOWN = {"dynamic tanh"}  # no norm of keel
+UNKNOWN = {"dynamic tanh"}  # keel must be given its alpha
 TABLE = settings.ROOT.parents[1] / "tests/program/identify_cases.inc"  # of both judges
 
 
