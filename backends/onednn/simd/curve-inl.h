@@ -47,8 +47,9 @@ void curve_forward(const CurveForward& t, const RowRange& range) {
 
 // What an element, or a column of some rows, adds to CurveSums.
 struct CurveTerms {
-  Floats gain = zero(), bias = zero(), alpha = zero(), shift = zero();
+  Floats gain, bias, alpha, shift;
 
+  HWY_INLINE CurveTerms() : gain(zero()), bias(zero()), alpha(zero()), shift(zero()) {}
   HWY_INLINE void add(Floats dy, Floats f, Floats k, Floats x) {
     gain = hn::MulAdd(dy, f, gain);
     bias = hn::Add(bias, dy);

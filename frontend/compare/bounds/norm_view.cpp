@@ -51,6 +51,7 @@ NormView::NormView(const ComparedNode& node, bool is_backward)
 
 void NormView::set_sizes() {
   switch (places_.groups) {
+    case NormGroups::kElements:  // has no statistics, and rules of its own
     case NormGroups::kRows:
       features_ = size() / std::max<std::size_t>(group_count_, 1);
       return;
@@ -72,6 +73,7 @@ std::size_t NormView::feature(std::size_t e) const { return e / inner_ % feature
 
 std::size_t NormView::group(std::size_t e) const {
   switch (places_.groups) {
+    case NormGroups::kElements:
     case NormGroups::kRows:
       return e / features_;
     case NormGroups::kParts:

@@ -99,7 +99,7 @@ void backward_score(const ComparedNode& n, NodeBounds& bounds) {
     const double own =
         std::abs(view.rstd(k)) * std::max(t.largest_g, t.largest_xhat * t.products / width);
     const double product = std::abs(node.dy(e)) * node.xhat(e);
-    bounds[NormGradient::kDx].as<double>()[e] =
+    bounds[keel::NormGradient::kDx].as<double>()[e] =
         kBackwardUnits * (own + of_score * std::abs(node.b(e))) + kTiny;
     const double units[] = {product, std::abs(std::tanh(node.score(k))) * product,
                             of_score * std::abs(node.x(e))};
