@@ -35,79 +35,6 @@ OpCase graves_case(std::int64_t n, double scale, const GravesAttrs& attrs) {
   return c;
 }
 
-// How far r g' / sqrt(x + eps) is off when x is by `error`: the root halves its relative error; the
-// rate, eps, the sum, the root, a product and the quotient are rounded.
-double quotient_error(double rate, const Gradient& g, double x, double error) {
-  const double relative = error / (2 * x) + 7 * kEps;
-  return rate / std::sqrt(x) * (g.error + std::abs(g.value) * relative);
-}
-
-void check_adagrad(std::int64_t n, const AdagradAttrs& attrs) {
-  const OpCase c = adagrad_case(n, -1.7f, attrs);
-  const Results got = run_tested(c), expected = run_reference(c);
-  const double rate = kLr * attrs.lr_scale;
-  const auto of_h = [&](std::int64_t i) {
-    const Gradient g = gradient_of(c, i, attrs.weight_decay);
-    return 2.1 * g.size * g.error + kEps * (g.size * g.size + expected.at("y1").at(i));
-  };
-  check_within(got.at("y1"), expected.at("y1"), of_h);
-  check_within(got.at("y0"), expected.at("y0"), [&](auto i) {
-    const Gradient g = gradient_of(c, i, attrs.weight_decay);
-    const double x = expected.at("y1").at(i) + attrs.eps;
-    return quotient_error(rate, g, x, of_h(i)) + kEps * std::abs(expected.at("y0").at(i));
-  });
-}
-
-TEST_CASE("backend optimizer: adagrad at every size") {
-  for_each_target([] {
-    for (const std::int64_t n : kSizes) {
-      CAPTURE(n);
-      check_adagrad(n, {});
-      check_adagrad(n, {.eps = 0.1, .weight_decay = 0.1, .lr_scale = 0.3});
-    }
-  });
-}
-
-void check_graves(std::int64_t size, const GravesAttrs& attrs) {
-  const OpCase c = graves_case(size, 0.37, attrs);
-  const Results got = run_tested(c), expected = run_reference(c);
-  const double share = 1 - attrs.keep, rate = kLr * attrs.lr_scale;
-  // These are the bounds of adam's v and m.
-  const auto of_n = [&](std::int64_t i) {
-    const Gradient g = gradient_of(c, i, attrs.weight_decay);
-    return share * g.error * 2.1 * g.size +
-           kEps * (3 * c.inputs[3].at(i) + 5 * share * g.size * g.size);
-  };
-  const auto of_q = [&](std::int64_t i) {
-    const Gradient g = gradient_of(c, i, attrs.weight_decay);
-    return share * g.error + 3 * kEps * (std::abs(c.inputs[2].at(i)) + share * g.size);
-  };
-  const auto of_d = [&](std::int64_t i) {
-    const double n = expected.at("y1").at(i), q = expected.at("y2").at(i);
-    const double of_var = of_n(i) + 2.1 * std::abs(q) * of_q(i) + kEps * (q * q + std::abs(n));
-    return quotient_error(rate, gradient_of(c, i, attrs.weight_decay), n - q * q + attrs.eps,
-                          of_var) +
-           kEps * (2 * attrs.momentum * std::abs(c.inputs[1].at(i)) +
-                   std::abs(expected.at("y3").at(i)));
-  };
-  check_within(got.at("y1"), expected.at("y1"), of_n);
-  check_within(got.at("y2"), expected.at("y2"), of_q);
-  check_within(got.at("y3"), expected.at("y3"), of_d);
-  check_within(got.at("y0"), expected.at("y0"),
-               [&](auto i) { return of_d(i) + kEps * std::abs(expected.at("y0").at(i)); });
-}
-
-TEST_CASE("backend optimizer: rmsprop of Graves at every size") {
-  for_each_target([] {
-    for (const std::int64_t n : kSizes) {
-      CAPTURE(n);
-      check_graves(n, {.eps = 0.05});
-      check_graves(
-          n, {.keep = 0.5, .momentum = 0.5, .eps = 0.1, .weight_decay = 0.1, .lr_scale = 0.3});
-    }
-  });
-}
-
 TEST_CASE("backend optimizer: a variance that rounding has put below 0 counts as 0") {
   OpCase c = graves_case(100, 0, {});
   for (double& n : c.inputs[3].as<double>()) n = 1;
@@ -129,11 +56,6 @@ TEST_CASE("backend optimizer: a scale that is not finite leaves adagrad and Grav
     check_within(by_graves.at("y2"), graves.inputs[2], no_error);
     check_within(by_graves.at("y3"), graves.inputs[1], no_error);
   }
-}
-
-TEST_CASE("backend optimizer: adagrad and Graves do not depend on the thread count") {
-  check_thread_counts(adagrad_case(100003, 0.5, {.weight_decay = 0.1}));
-  check_thread_counts(graves_case(100003, 0.5, {.weight_decay = 0.1}));
 }
 
 }  // namespace

@@ -84,10 +84,5 @@ TEST_CASE("backend embedding: ids outside of the table give NaN and no gradient"
   }
 }
 
-TEST_CASE("backend embedding: results do not depend on the thread count" *
-          doctest::test_suite("slow")) {
-  check_thread_counts(case_of(300, 257, 4099, 1));
-}
-
 }  // namespace
 }  // namespace keel::test

@@ -14,9 +14,18 @@
 #include <cstring>
 #include <string>
 
-#include "tests/backends/bounds.h"
+#include "backends/backends.h"
+#include "frontend/compare/bounds/bounds.h"
+#include "frontend/compare/cases/case_builder.h"
+#include "tests/support/agreement.h"
+#include "tests/support/graph_runner.h"
 
 namespace keel::test {
+
+// Standard normal numbers that float32 holds exactly, so that all backends see the same ones.
+inline Tensor random_f32(const Shape& shape, std::uint32_t stream) {
+  return random_normal(shape, stream).to(DType::kF32).to(DType::kF64);
+}
 
 // The sizes at which a row or a tensor ends at, before or after a register, a tile or a block; some
 // for each number of threads that CUDA's kernels give a row.
@@ -80,19 +89,60 @@ inline Results run_reference(const OpCase& op_case, DType dtype = DType::kF32) {
   return run_case(*make_backend("reference"), op_case, dtype);
 }
 
-// CHECKs that results have the same bytes with 1, 2, 3 and 7 threads.
-inline void check_thread_counts(const OpCase& op_case) {
-  const Results expected = run_tested(op_case, 1);
-  for (int threads : {2, 3, 7}) {
-    CAPTURE(threads);
-    const Results got = run_tested(op_case, threads);
-    for (const auto& [name, value] : expected) {
-      CAPTURE(name);
-      const Tensor& other = got.at(name);
-      REQUIRE(other.type() == value.type());
-      CHECK(std::memcmp(other.data(), value.data(), std::size_t(value.bytes())) == 0);
-    }
+inline void check_same_bytes(const Results& got, const Results& expected) {
+  REQUIRE(got.size() == expected.size());
+  for (const auto& [name, value] : expected) {
+    CAPTURE(name);
+    const Tensor& other = got.at(name);
+    REQUIRE(other.type() == value.type());
+    CHECK(std::memcmp(other.data(), value.data(), std::size_t(value.bytes())) == 0);
   }
+}
+
+// CHECKs that run(threads) gives the same bytes for any number of threads. One backend may be alive
+// at a time: of several, the one with the fewest threads limits all. 13 are more than primitives of
+// oneDNN are created for.
+template <class Run>
+void check_thread_counts(const Run& run) {
+  const Results expected = run(1);
+  for (const int threads : {2, 3, 7, 13}) {
+    CAPTURE(threads);
+    check_same_bytes(run(threads), expected);
+  }
+}
+inline void check_thread_counts(const OpCase& op_case) {
+  check_thread_counts([&](int threads) { return run_tested(op_case, threads); });
+}
+
+// CHECKs that the backend under test is within the bounds of a comparison with the reference.
+inline void check_agrees(Subject& subject) {
+  const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
+  compare::check_agrees(compare::compare(*judge, {tested.get()}, subject, {}));
+}
+
+// The same of what a builder has.
+inline void check_agrees(CaseBuilder& d, const LayerForm& form = {.unfused = true}) {
+  check_agrees(*d.finish({"op", "sampled"}, form));
+}
+// The same of what build(CaseBuilder&) adds to a graph.
+template <class Build>
+void check_sampled(const Build& build) {
+  CaseBuilder d;
+  build(d);
+  check_agrees(d);
+}
+
+// The same of a case.
+inline void check_agrees(const OpCase& op_case) {
+  auto made = std::make_shared<CaseGraph>(graph_of(op_case, DType::kF32));
+  const auto feeds = [made](std::int64_t) {
+    Feeds copies;
+    for (const auto& [name, value] : made->feeds) copies[name] = value.clone();
+    return copies;
+  };
+  Graph graph = compared_graph(made->graph, !op_case.optimize);
+  GraphSubject subject({"op", "given"}, std::move(graph), feeds);
+  check_agrees(subject);
 }
 
 // An op on normal numbers of these shapes.

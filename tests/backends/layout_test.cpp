@@ -125,17 +125,5 @@ TEST_CASE("backend layout: joined parts") {
   }
 }
 
-TEST_CASE("backend layout: results do not depend on the thread count" *
-          doctest::test_suite("slow")) {
-  OpCase c;
-  c.inputs.push_back(numbered(DType::kF32, {40, 50, 60}));
-  c.build = [](Graph& g, const std::vector<Value>& v) {
-    return std::vector{ops::transpose(g, v[0], {2, 0, 1}), ops::transpose(g, v[0], {1, 0, 2}),
-                       ops::slice(g, v[0], {1, 2, 3}, {38, 40, 50}),
-                       ops::pad(g, v[0], {1, 1, 1}, {2, 2, 2}), ops::concat(g, {v[0], v[0]}, 1)};
-  };
-  check_thread_counts(c);
-}
-
 }  // namespace
 }  // namespace keel::test

@@ -1,7 +1,5 @@
 // Attention and relative attention of bf16 factors against the judge, which rounds as kernels do.
-#include "frontend/compare/cases/case_builder.h"
 #include "frontend/compare/cases/op_cases.h"
-#include "frontend/compare/verdicts/comparison.h"
 #include "src/ops/attention.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/relative_attention.h"
@@ -54,19 +52,13 @@ bool runs_narrow_attention() {
   return make_backend(default_backend(), {1})->prepare({g, g.node(g.size() - 1)}).refusal.empty();
 }
 
-void check_agrees(compare::CaseBuilder& d) {
-  const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
-  const auto subject = d.finish({"attention", "sampled"}, {.unfused = true});
-  CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
-}
-
 void check_narrow(const AttentionSizes& s) {
   CAPTURE(s.queries);
   CAPTURE(s.keys);
   CAPTURE(s.width);
-  compare::CaseBuilder d;
+  CaseBuilder d;
   d.differentiate(
-      attend(d.graph, s, compare::key_of(d), [&](const Shape& shape) { return d.normal(shape); }));
+      attend(d.graph, s, key_of(d), [&](const Shape& shape) { return d.normal(shape); }));
   check_agrees(d);
 }
 
@@ -74,7 +66,7 @@ void check_narrow(const RelativeSize& s) {
   CAPTURE(s.queries);
   CAPTURE(s.keys);
   CAPTURE(s.width);
-  compare::CaseBuilder d;
+  CaseBuilder d;
   const Value filled = s.fills ? d.below({s.batch}, s.keys - s.queries + 1) : Value{};
   d.differentiate(attend(d.graph, s, filled, [&](const Shape& shape) { return d.normal(shape); }));
   check_agrees(d);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "frontend/compare/cases/norm_errors.h"
+#include "bench/norm_errors.h"
 #include "src/autodiff/gradient.h"
 #include "src/core/bf16.h"
 #include "src/ops/elementwise.h"

@@ -22,42 +22,18 @@ OpCase noise_case(const Shape& shape, const NormNoiseAttrs& attrs, bool masked =
   return c;
 }
 
-// A normal number n is a radius below 5.8, whose logarithm, product and root are off by 3 eps of
-// it, times a cosine off by 2 eps: 29 eps (eps 2^-24). S = v + r_std n and M = m + r_mean u add two
-// roundings each, S x + M one more.
-void check_noise(const OpCase& c, const NormNoiseAttrs& a) {
-  const Results got = run_tested(c), expected = run_reference(c);
-  const double s = 2 * (1 + a.n_std + 6 * a.r_std) + 29 * a.r_std, m = 4 * (a.n_mean + a.r_mean);
-  const Tensor weights = random_normal(c.inputs[0].shape(), 900);
-  check_within(got.at("y0"), expected.at("y0"), [&](auto i) {
-    return kEps * (s * std::abs(c.inputs[0].at(i)) + m + std::abs(expected.at("y0").at(i)));
-  });
-  check_within(got.at("d0"), expected.at("d0"), [&](auto i) {
-    return kEps * (s * std::abs(weights.at(i)) + 2 * std::abs(expected.at("d0").at(i)));
-  });
-}
-
-TEST_CASE("backend norm_noise: every width, tokens and images" * doctest::test_suite("slow")) {
-  const NormNoiseAttrs rows[] = {{.seed = 42, .stream = 3}, {2, 3, 1, 1, -7, 0xFFFFFFFFll}};
+TEST_CASE("backend norm_noise: any key, sequences, and rows that a mask leaves out") {
+  const NormNoiseAttrs hard{2, 3, 1, 1, -7, 0xFFFFFFFFll};
   for_each_target([&] {
-    for (const NormNoiseAttrs& attrs : rows) {
-      for (const std::int64_t n : kSizes) {
-        CAPTURE(n);
-        check_noise(noise_case({n, 3}, attrs), attrs);
-        NormNoiseAttrs sequences = attrs;
-        sequences.positions = n;
-        if (n < 5000) check_noise(noise_case({2 * n, 3}, sequences), sequences);
-        check_noise(noise_case({4, n}, attrs, true), attrs);
-        if (n < 5000) check_noise(noise_case({2, n, 3, 3}, attrs), attrs);
-      }
+    for (const std::int64_t n : {1, 16, 33, 257, 2500}) {
+      CAPTURE(n);
+      NormNoiseAttrs sequences = hard;
+      sequences.positions = n;
+      check_agrees(noise_case({2 * n, 3}, sequences));
+      check_agrees(noise_case({4, n}, hard, true));
+      check_agrees(noise_case({2, n, 3, 3}, hard));
     }
   });
-}
-
-TEST_CASE("backend norm_noise: results do not depend on the thread count") {
-  check_thread_counts(noise_case({1003, 101}, {}));
-  check_thread_counts(noise_case({1003, 101}, {}, true));
-  check_thread_counts(noise_case({33, 17, 13, 11}, {}));
 }
 
 TEST_CASE("backend norm_noise: no channels") {

@@ -1,4 +1,4 @@
-// Helpers of the tests of optimizer updates: the inputs of a case, and how far off its gradient is.
+// The inputs of the tests of optimizer updates.
 #pragma once
 
 #include "tests/backends/kernel_checks.h"
@@ -17,16 +17,6 @@ inline std::vector<Tensor> update_inputs(std::int64_t n, double scale) {
   inputs.push_back(Tensor::of<std::int32_t>({}, {kStep}));
   inputs.push_back(Tensor::of<double>({}, {scale}));
   return inputs;
-}
-
-// g' = scale g + decay p, and how far off it is: both factors and products, and the sum.
-struct Gradient {
-  double value, size, error;
-};
-inline Gradient gradient_of(const OpCase& c, std::int64_t i, double decay) {
-  const double scaled = c.inputs[6].at(0) * c.inputs[1].at(i), decayed = decay * c.inputs[0].at(i);
-  const double size = std::abs(scaled) + std::abs(decayed);
-  return {scaled + decayed, size, kEps * 3 * size};
 }
 
 }  // namespace keel::test

@@ -51,55 +51,18 @@ double largest(const Tensor& x) {
   return result;
 }
 
-// With inputs of at most L: a gate's argument u + w is off by 2 L eps and the gate by a quarter of
-// that (tanh, of a slope below 1 / (1 + |x|), by 1.3) and 5 eps of itself, so that c = f c' + i g,
-// |c| <= L + 1, is off by less than (L / 2 + 8) (L + 1) eps + 2 |c| eps; h, of a tanh with that
-// argument, likewise. A gradient is at most a sum of three products of a weight (at most L), a
-// derivative (at most 1) and one of the values above (at most L + 1), each factor off by no more
-// than these.
-double bound(const OpCase& c) {
-  double most = 1;
-  for (const Tensor& x : c.inputs) most = std::max(most, largest(x));
-  return kEps * 3 * (most + 1) * (most + 1) * (most / 2 + 10);
-}
-
-void check_case(const OpCase& c, double limit) {
-  const Results got = run_tested(c), expected = run_reference(c);
-  for (const auto& [name, value] : expected) {
-    CAPTURE(name);
-    check_within(got.at(name), value, [=](auto) { return limit; });
-  }
-}
-
 // The state after a last step, or its output gate, may be read by nobody. What the memory held does
 // not show (run_node fills it).
 TEST_CASE("backend recurrent: where one output alone has a gradient the other one's is 0") {
-  const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
   for (const bool reads_state : {false, true}) {
     CAPTURE(reads_state);
-    compare::CaseBuilder d;
-    const Value u = d.normal({6, 4 * 17}), w = d.normal({6, 4 * 17}), before = d.normal({6, 17});
-    const ops::LstmCell all = ops::lstm_cell(d.graph, u, w, before),
-                        some = ops::lstm_cell(d.graph, u, w, before, d.mask({6}));
-    reads_state ? d.differentiate({all.c, some.c}) : d.differentiate({all.o, some.o});
-    const auto subject = d.finish({"lstm_cell", "half"}, {.unfused = true});
-    CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
+    check_sampled([&](CaseBuilder& d) {
+      const Value u = d.normal({6, 4 * 17}), w = d.normal({6, 4 * 17}), before = d.normal({6, 17});
+      const ops::LstmCell all = ops::lstm_cell(d.graph, u, w, before),
+                          some = ops::lstm_cell(d.graph, u, w, before, d.mask({6}));
+      reads_state ? d.differentiate({all.c, some.c}) : d.differentiate({all.o, some.o});
+    });
   }
-}
-
-TEST_CASE("backend recurrent: cells of every width" * doctest::test_suite("slow")) {
-  for_each_target([] {
-    for (const std::int64_t width : kSizes) {
-      for (const bool masked : {false, true}) {
-        CAPTURE(width);
-        CAPTURE(masked);
-        const std::int64_t rows = width > 1000 ? 2 : 7;
-        for (const OpCase& c : {lstm_case(rows, width, masked), gru_case(rows, width, masked)}) {
-          check_case(c, bound(c));
-        }
-      }
-    }
-  });
 }
 
 TEST_CASE(
@@ -123,16 +86,10 @@ TEST_CASE(
 TEST_CASE("backend recurrent: saturated gates and infinite arguments") {
   for_each_target([] {
     OpCase c = lstm_case(3, 17, false);
-    const double limit = bound(c);  // of the arguments that are left as they are
     const std::span<double> u = c.inputs[0].as<double>();
     for (std::size_t i = 0; i < u.size(); i += 4) u[i] = 200, u[i + 1] = -200, u[i + 2] = INFINITY;
-    check_case(c, limit);
+    check_agrees(c);
   });
-}
-
-TEST_CASE("backend recurrent: results do not depend on the thread count") {
-  check_thread_counts(lstm_case(67, 129, true));
-  check_thread_counts(gru_case(67, 129, true));
 }
 
 }  // namespace

@@ -40,13 +40,7 @@ void check_exact(const OpCase& c) {
   }
 }
 
-TEST_CASE("backend search: top_k at every width") {
-  for (const std::int64_t width : kSizes) {
-    CAPTURE(width);
-    for (const std::int64_t k : {std::int64_t{1}, std::int64_t{2}, std::int64_t{10}}) {
-      if (k <= width) check_exact(top_k_case(random_f32({width > 1000 ? 3 : 40, width}, 1), k));
-    }
-  }
+TEST_CASE("backend search: top_k of all elements, and of no rows") {
   check_exact(top_k_case(random_f32({5, 33}, 1), 33));
   check_exact(top_k_case(Tensor(DType::kF32, {0, 7}), 2));
 }
@@ -102,11 +96,6 @@ TEST_CASE("backend search: what steps put into a state stays there, and is writt
   const Tensor outside = variables.read("memory");
   CHECK(std::isnan(outside.at(0)));
   for (std::int64_t e = 1; e < outside.elements(); ++e) CHECK(outside.at(e) == got.at(e));
-}
-
-TEST_CASE("backend search: results do not depend on the thread count") {
-  check_thread_counts(top_k_case(random_f32({70, 1000}, 3), 8));
-  check_thread_counts(put_case({64, 70, 129}, 5));
 }
 
 }  // namespace

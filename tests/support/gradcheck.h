@@ -7,16 +7,14 @@ namespace keel::test {
 
 struct GradcheckOptions {
   double step = 1e-5;
-  double tolerance = 1e-7;  // on |numeric - explicit| / max |gradient of that input|
+  double tolerance = 1e-7;  // on gradient_error, with room for curvature
   // Inputs with more elements are checked along one random direction instead of element by element.
   std::int64_t max_elements = 64;
   // Inputs whose gradient is not checked (not differentiable, or held constant by definition).
   std::vector<int> skip;
 };
 
-// Checks (doctest CHECK) the explicit backward of a case against central differences of its
-// forward. The truncation error of step h is O(h^2) and the rounding error O(eps / h): about 1e-10
-// and 1e-11 of the scale at h = 1e-5, so 1e-7 leaves room for curvature only.
+// CHECKs the explicit backward of a case by compare::gradient_error, input by input.
 void gradcheck(const OpCase& op_case, const GradcheckOptions& options = {});
 
 }  // namespace keel::test

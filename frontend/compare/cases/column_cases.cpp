@@ -1,5 +1,5 @@
-#include "frontend/compare/cases/column_cases.h"
-
+// Cases of the statistics of columns, of their sums in a backward, and of the norms given them.
+#include "frontend/compare/cases/op_cases.h"
 #include "src/ops/column_gradient_sums.h"
 #include "src/ops/column_moments.h"
 #include "src/ops/norm/batch_norm.h"
@@ -8,6 +8,16 @@
 
 namespace keel::compare {
 namespace {
+
+// The shapes of the inputs, and the kind of their numbers.
+struct ColumnCase {
+  Shape tokens, images, parts;  // (rows, channels), (n, channels, h, w), (shards, 4, channels)
+  Sampled sampled;
+};
+ColumnCase small_columns() { return {{9, 33}, {2, 5, 3, 4}, {3, 4, 33}, Sampled::kNormal}; }
+ColumnCase large_columns() {
+  return {{kManyRows, 19}, {67, 12, 9, 11}, {1061, 4, 19}, Sampled::kHostileColumns};
+}
 
 // A gain and a bias of a feature, and two states that are positive.
 struct CaseChannels {
@@ -48,34 +58,48 @@ void given_all_squares(CaseBuilder& d, Value x, Value mask) {
   d.mark({squares});
 }
 
-}  // namespace
-
-void case_of_moments(CaseBuilder& d, const ColumnCase& of) {
+void moments_case(CaseBuilder& d, const ColumnCase& of) {
   given_moments(d, d.floats(of.sampled, of.tokens), d.mask({of.tokens[0]}), ColumnPadding::kExact);
   given_moments(d, d.normal(of.images), {}, ColumnPadding::kExact);
 }
 
-void case_of_centred_sums(CaseBuilder& d, const ColumnCase& of) {
+void centred_sums_case(CaseBuilder& d, const ColumnCase& of) {
   given_moments(d, d.normal(of.tokens), {}, ColumnPadding::kExact);
   given_moments(d, d.normal(of.tokens), d.mask({of.tokens[0]}), ColumnPadding::kPnCode);
 }
 
-void case_of_squares(CaseBuilder& d, const ColumnCase& of) {
+void squares_case(CaseBuilder& d, const ColumnCase& of) {
   given_squares(d, d.floats(of.sampled, of.tokens), d.mask({of.tokens[0]}));
   given_squares(d, d.normal(of.images), {});
 }
 
-void case_of_uncentred_sums(CaseBuilder& d, const ColumnCase& of) {
+void uncentred_sums_case(CaseBuilder& d, const ColumnCase& of) {
   given_squares(d, d.normal(of.tokens), {});
   given_all_squares(d, d.normal(of.tokens), d.mask({of.tokens[0]}));
 }
 
-void case_of_merged_moments(CaseBuilder& d, const ColumnCase& of) {
+void merged_moments_case(CaseBuilder& d, const ColumnCase& of) {
   d.mark({ops::merge_moments(d.graph, d.doubles(Sampled::kPositive, of.parts))});
 }
 
-void case_of_merged_sums(CaseBuilder& d, const ColumnCase& of) {
+void merged_sums_case(CaseBuilder& d, const ColumnCase& of) {
   d.mark({ops::merge_sums(d.graph, d.doubles(Sampled::kNormal, of.parts))});
+}
+
+template <void (*kCase)(CaseBuilder&, const ColumnCase&)>
+constexpr OpCases column_rows{[](CaseBuilder& d) { kCase(d, small_columns()); },
+                              [](CaseBuilder& d) { kCase(d, large_columns()); }};
+
+}  // namespace
+
+const OpCaseTable& column_cases() {
+  static const OpCaseTable table{{"column_moments", column_rows<moments_case>},
+                                 {"column_squares", column_rows<squares_case>},
+                                 {"merge_moments", column_rows<merged_moments_case>},
+                                 {"merge_sums", column_rows<merged_sums_case>},
+                                 {"centred_gradient_sums", column_rows<centred_sums_case>},
+                                 {"uncentred_gradient_sums", column_rows<uncentred_sums_case>}};
+  return table;
 }
 
 }  // namespace keel::compare

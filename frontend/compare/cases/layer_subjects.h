@@ -68,6 +68,8 @@ Subjects norm_subjects(const nn::Norm& norm, const LayerForm& form = {});
 // update, the subjects that contain it. Throws Error{kUsage} for an unknown name, with the nearest
 // known one.
 Subjects op_subjects(std::string_view op, const LayerForm& form = {});
+// The case of n elements of an op that has one (op_cases.h).
+std::unique_ptr<GraphSubject> sized_subject(const std::string& op, std::int64_t n);
 // The names that op_subjects takes: every op but views.
 std::vector<std::string> subject_ops();
 // Whether the op is in no subject of another op or of a norm.

@@ -22,9 +22,9 @@ Value weighted_sum(Graph& g, const std::vector<Value>& outputs) {
 
 }  // namespace
 
-Results run_case(Backend& backend, const OpCase& op_case, DType dtype) {
-  Graph g;
-  Feeds feeds;
+CaseGraph graph_of(const OpCase& op_case, DType dtype) {
+  CaseGraph made;
+  Graph& g = made.graph;
   std::vector<Value> inputs, differentiable;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < op_case.inputs.size(); ++i) {
@@ -33,7 +33,7 @@ Results run_case(Backend& backend, const OpCase& op_case, DType dtype) {
     const bool floating = is_floating(value.dtype());
     const DType type = floating ? dtype : value.dtype();
     inputs.push_back(g.input(name, {type, value.shape()}));
-    feeds[name] = value.clone();
+    made.feeds[name] = value.clone();
     if (floating) {
       differentiable.push_back(inputs.back());
       names.push_back(fmt::format("d{}", i));
@@ -47,7 +47,12 @@ Results run_case(Backend& backend, const OpCase& op_case, DType dtype) {
     const std::vector<Value> d = gradient(g, weighted_sum(g, outputs), differentiable);
     for (std::size_t i = 0; i < d.size(); ++i) g.mark_output(names[i], d[i]);
   }
-  return run_graph(backend, g, feeds, {.optimize = op_case.optimize});
+  return made;
+}
+
+Results run_case(Backend& backend, const OpCase& op_case, DType dtype) {
+  const CaseGraph made = graph_of(op_case, dtype);
+  return run_graph(backend, made.graph, made.feeds, {.optimize = op_case.optimize});
 }
 
 Tensor random_normal(const Shape& shape, std::uint32_t stream, double mean, double deviation) {

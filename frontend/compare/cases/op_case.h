@@ -22,6 +22,12 @@ struct OpCase {
   bool optimize = false;
 };
 Results run_case(Backend& backend, const OpCase& op_case, DType dtype);
+// The graph that run_case runs, and what it feeds.
+struct CaseGraph {
+  Graph graph;
+  Feeds feeds;
+};
+CaseGraph graph_of(const OpCase& op_case, DType dtype);
 
 // A tensor of normal random numbers (mean, deviation), in f64, keyed by `stream`.
 Tensor random_normal(const Shape& shape, std::uint32_t stream, double mean = 0,

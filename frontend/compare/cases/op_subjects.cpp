@@ -56,18 +56,10 @@ std::string subject_of(std::string_view op) {
   return std::string(op.substr(0, std::min(backward, op.size())));
 }
 
-std::map<std::string_view, BuildOp>& added_cases() {
-  static std::map<std::string_view, BuildOp> cases;
-  return cases;
-}
-
-// How the op is built, or null where it is element-wise.
-BuildOp case_of_of(const std::string& op, bool is_large) {
-  const auto& cases = is_large ? large_op_cases() : op_cases();
-  if (const auto found = cases.find(op); found != cases.end()) return found->second;
-  if (const auto found = added_cases().find(op); found != added_cases().end()) {
-    return found->second;
-  }
+// The op's cases, or null where it is element-wise.
+const OpCases* cases_of(const std::string& op) {
+  const auto found = op_cases().find(op);
+  if (found != op_cases().end()) return &found->second;
   check(elementwise_code(*find_op(op)).has_value(), ErrorKind::kUsage,
         "op {}: expected an op case that says how its inputs are sampled, got none", op);
   return nullptr;
@@ -87,8 +79,6 @@ const nn::NormFacts* norm_of_op(const std::string& op) {
 }
 
 }  // namespace
-
-void add_case(std::string_view op, BuildOp build) { added_cases()[op] = build; }
 
 std::vector<std::string> subject_ops() {
   std::vector<std::string> names;
@@ -112,8 +102,8 @@ Subjects op_subjects(std::string_view op, const LayerForm& form) {
   const bool is_large = form.size == CaseSize::kLarge;
   LayerForm case_form = form;
   CaseBuilder builder;
-  if (const BuildOp build = case_of_of(forward, is_large)) {
-    build(builder);
+  if (const OpCases* cases = cases_of(forward)) {
+    is_large ? cases->large(builder) : cases->small(builder);
   } else {
     build_elementwise(builder, *elementwise_code(*find_op(forward)), is_large);
     case_form.unfused = true;  // so that no neighbour joins it
@@ -121,6 +111,12 @@ Subjects op_subjects(std::string_view op, const LayerForm& form) {
   Subjects subjects;
   subjects.push_back(builder.finish({"op " + forward, is_large ? "large" : "small"}, case_form));
   return subjects;
+}
+
+std::unique_ptr<GraphSubject> sized_subject(const std::string& op, std::int64_t n) {
+  CaseBuilder builder;
+  op_cases().at(op).sized(builder, n);
+  return builder.finish({"op " + op, fmt::format("{} elements", n)}, {});
 }
 
 }  // namespace keel::compare

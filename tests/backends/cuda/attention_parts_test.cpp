@@ -3,8 +3,8 @@
 #include "backends/cuda/attention_parts.h"
 
 #include "src/ops/relative_attention.h"
-#include "tests/backends/bounds.h"
 #include "tests/backends/cuda/steps.h"
+#include "tests/backends/kernel_checks.h"
 #include "tests/support/attention_step.h"
 
 namespace keel::cuda {

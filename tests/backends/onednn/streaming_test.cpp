@@ -6,8 +6,8 @@
 
 #include "backends/backends.h"
 #include "bench/norm_accuracy.h"
-#include "frontend/compare/cases/norm_cases.h"
-#include "frontend/compare/cases/norm_errors.h"
+#include "bench/norm_cases.h"
+#include "bench/norm_errors.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/group_norm.h"
 #include "src/ops/norm/layer_norm.h"
