@@ -1,9 +1,14 @@
 // The tests that every norm of elements passes: y = gain f(alpha x + shift) + bias.
 #pragma once
 
+#include <doctest/doctest.h>
+
+#include <cmath>
+
 #include "tests/support/gradcheck.h"
-#include "tests/support/row_norm_checks.h"
+#include "tests/support/norm_checks.h"
 #include "tests/support/tested_backends.h"
+#include "tests/support/thoroughness.h"
 
 namespace keel::test {
 
@@ -14,8 +19,8 @@ struct CurveNorm {
 };
 
 // The norm at an alpha and a shift.
-inline RowNorm row_norm_of(const CurveNorm& norm, double alpha, double shift) {
-  RowNorm row{.build = norm.build, .centred = false};
+inline NormSpec curve_spec(const CurveNorm& norm, double alpha, double shift) {
+  NormSpec row{.build = norm.build, .centred = false};
   for (const std::string& name : norm.numbers) row.more[name] = name == "alpha" ? alpha : shift;
   return row;
 }
@@ -43,20 +48,20 @@ inline void check_curve_gradients(const CurveNorm& norm) {
 // Elements that are not finite stay where they are; numbers of any size, zeros and saturated ones
 // are within the bounds.
 inline void check_curve_specials(const CurveNorm& norm) {
-  const RowNorm row = row_norm_of(norm, 0.5, 0.125);
+  const NormSpec row = curve_spec(norm, 0.5, 0.125);
   constexpr double kSizes[] = {0, 1e-40, 1e-30, 1e-3, 1, 4, 12, 18, 40, 88, 200, 1e30, 3e38};
   const NormCase c{.groups = std::ssize(kSizes), .n = 37};
-  NormData data = row_data(row, c);
+  NormData data = data_of(row, c);
   for (std::int64_t k = 0; k < c.groups; ++k) {
     const double size = kSizes[k];
     set_group(data, c, k, [&](auto e) { return (e % 2 ? size : -size) * (1 - 0.01 * double(e)); });
   }
-  compare_row_norm(row, c, data);
-  const NormResult finite = run_row_norm(row, data);
+  check_data(row, c, data);
+  const NormResult finite = run_fast(row, data);
   const std::int64_t of_nan = c.at(4, 5), of_infinity = c.at(4, 6);
   data.x.as<double>()[std::size_t(of_nan)] = NAN;
   data.x.as<double>()[std::size_t(of_infinity)] = INFINITY;
-  const NormResult got = run_row_norm(row, data);
+  const NormResult got = run_fast(row, data);
   for (std::int64_t i = 0; i < data.x.elements(); ++i) {
     const double y = got.outputs[0].at(i), dx = got.gradients[0].at(i);
     CAPTURE(i);
@@ -79,9 +84,9 @@ inline void check_curve_agrees(const CurveNorm& norm) {
   for (const NormCase& c : cases) {
     const double size = std::max(std::abs(c.mean), c.deviation);
     for (const auto& [alpha, shift] : {std::pair{0.5, 0.0}, {1 / size, -0.75}}) {
-      const RowNorm row = row_norm_of(norm, double(float(alpha)), shift);
+      const NormSpec row = curve_spec(norm, double(float(alpha)), shift);
       CAPTURE(alpha);
-      compare_row_norm(row, c, row_data(row, c));
+      check_case(row, c);
     }
   }
 }

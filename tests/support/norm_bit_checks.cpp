@@ -18,6 +18,7 @@ NormData take_rows(const NormData& data, const std::vector<std::int64_t>& rows) 
   NormData taken{Tensor(DType::kF64, shape), Tensor(DType::kF64, shape), {}, {}, {}, data.eps};
   if (data.gain) taken.gain = data.gain->clone();
   if (data.bias) taken.bias = data.bias->clone();
+  for (const auto& [name, value] : data.more) taken.more[name] = value.clone();
   for (std::int64_t i = 0; i < shape.elements(); ++i) {
     const std::int64_t from = rows[std::size_t(i / n)] * n + i % n;
     taken.x.as<double>()[std::size_t(i)] = data.x.at(from);
@@ -28,7 +29,7 @@ NormData take_rows(const NormData& data, const std::vector<std::int64_t>& rows) 
 
 void check_rows_alone(const NormSpec& spec, const NormCase& c,
                       const std::vector<std::int64_t>& rows) {
-  const NormData data = make_data(c);
+  const NormData data = data_of(spec, c);
   const NormResult all = run_fast(spec, data), taken = run_fast(spec, take_rows(data, rows));
   const auto check = [&](const Tensor& some, const Tensor& whole) {
     if (whole.elements() % c.groups != 0 || whole.elements() == 0) return;
@@ -51,7 +52,7 @@ void check_threads(const NormSpec& spec) {
   for (const NormCase& listed : cases) {
     const NormCase c = case_of(spec, listed);
     CAPTURE(c.text());
-    const NormData data = make_data(c);
+    const NormData data = data_of(spec, c);
     const NormResult expected = run_fast(spec, data, 1);
     for (int threads : {2, 3, 7}) {
       CAPTURE(threads);
@@ -74,7 +75,7 @@ void check_rows(const NormSpec& spec) {
 
 void check_in_place(const NormSpec& spec) {
   const NormCase c = case_of(spec, {.groups = 150, .n = 301});
-  const NormData data = make_data(c);
+  const NormData data = data_of(spec, c);
   CHECK(same_bits(run_reference(spec, data, true), run_reference(spec, data)));
   if (!has_fast_backend()) return;
   const auto backend = make_backend(default_backend(), {3});

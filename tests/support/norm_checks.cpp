@@ -22,6 +22,19 @@ NormCase case_of(const NormSpec& spec, NormCase c) {
   return c;
 }
 
+NormData data_of(const NormSpec& spec, const NormCase& c) {
+  NormData data = make_data(c);
+  for (const auto& [name, value] : spec.more) data.more[name] = Tensor::of<double>({1}, {value});
+  if (spec.parameters != NormParameters::kGainAndBias) data.gain.reset(), data.bias.reset();
+  if (spec.parameters == NormParameters::kOneGain && c.gain) {
+    data.gain = Tensor::of<double>({1}, {1.75});
+  }
+  if (!spec.centred) {
+    for (Tensor& state : data.state) std::ranges::fill(state.as<double>(), 1);
+  }
+  return data;
+}
+
 NormResult run_fast(const NormSpec& spec, const NormData& data, int threads) {
   return run_norm(*make_backend(default_backend(), {threads}), spec.build, data);
 }

@@ -8,18 +8,19 @@
 namespace keel::test {
 namespace {
 
-// The norm of c's data as an op under test: inputs x, then gain and bias as far as present.
-OpCase op_case(const NormCase& c, const NormBuild& build) {
-  NormData data = make_data(c);
+// The norm of a case's data as an op under test: inputs x, then gain and bias as far as present.
+OpCase op_case(const NormSpec& spec, const NormCase& c, const NormBuild& build) {
+  NormData data = data_of(spec, c);
+  const bool has_gain = data.gain.has_value(), has_bias = data.bias.has_value();
   OpCase result;
   result.inputs.push_back(std::move(data.x));
   if (data.gain) result.inputs.push_back(std::move(*data.gain));
   if (data.bias) result.inputs.push_back(std::move(*data.bias));
-  result.build = [c, build](Graph& g, const std::vector<Value>& values) {
+  result.build = [=](Graph& g, const std::vector<Value>& values) {
     NormInputs inputs{values[0], {}, {}, {}};
-    if (c.gain) inputs.gain = values[1];
-    if (c.bias) inputs.bias = values.back();
-    for (Tensor& state : make_data(c).state) {
+    if (has_gain) inputs.gain = values[1];
+    if (has_bias) inputs.bias = values.back();
+    for (Tensor& state : data_of(spec, c).state) {
       inputs.state.push_back(g.constant(state.to(g.type(values[0]).dtype)));
     }
     return std::vector{build(g, inputs, c.eps)};
@@ -29,7 +30,7 @@ OpCase op_case(const NormCase& c, const NormBuild& build) {
 
 GradientKind gradient_kind(const NormSpec& spec) {
   Graph g;
-  const OpCase c = op_case(case_of(spec, {.n = 5}), spec.build);
+  const OpCase c = op_case(spec, case_of(spec, {.n = 5}), spec.build);
   std::vector<Value> inputs;
   for (const Tensor& t : c.inputs) {
     inputs.push_back(g.input(fmt::format("x{}", inputs.size()), t.type()));
@@ -38,9 +39,10 @@ GradientKind gradient_kind(const NormSpec& spec) {
 }
 
 void check_composed(const NormSpec& spec, const NormCase& c) {
-  const Results got = run_case(*make_backend("reference"), op_case(c, spec.build), DType::kF64);
+  const Results got =
+      run_case(*make_backend("reference"), op_case(spec, c, spec.build), DType::kF64);
   const Results expected =
-      run_case(*make_backend("reference"), op_case(c, spec.composed), DType::kF64);
+      run_case(*make_backend("reference"), op_case(spec, c, spec.composed), DType::kF64);
   for (const auto& [name, value] : expected) {
     CAPTURE(name);
     for (std::int64_t i = 0; i < value.elements(); ++i) {
@@ -64,7 +66,7 @@ void check_gradients(const NormSpec& spec) {
                                           .gain = gain,
                                           .bias = bias});
         CAPTURE(c.text());
-        if (kind == GradientKind::kExact) gradcheck(op_case(c, spec.build));
+        if (kind == GradientKind::kExact) gradcheck(op_case(spec, c, spec.build));
         if (spec.composed) check_composed(spec, c);
       }
     }

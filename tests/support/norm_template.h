@@ -2,10 +2,17 @@
 // check_norm; it tests its special properties itself.
 #pragma once
 
-#include "frontend/compare/cases/norm_cases.h"
+#include <map>
+#include <string>
+
+#include "bench/norm_cases.h"
 #include "tests/support/graph_runner.h"
 
 namespace keel::test {
+
+using namespace keel::bench;  // NOLINT: tests say NormCase, run_norm, ...
+
+enum class NormParameters { kGainAndBias, kOneGain, kNone };
 
 struct NormSpec {
   NormBuild build;
@@ -20,6 +27,12 @@ struct NormSpec {
   // the size of the deviation and rounds by about one eps of it; over the running std, 1 here,
   // that much more error is allowed in y.
   bool moved = false;
+  // kOneGain: a gain of shape (1), and no bias.
+  NormParameters parameters = NormParameters::kGainAndBias;
+  // Whether a mean is subtracted. Without it the states are ones, and a constant group is not
+  // special.
+  bool centred = true;
+  std::map<std::string, double> more = {};  // further parameters, of one number each
 };
 
 // In one SUBCASE each: gradients (by central differences, or against `composed`); agreement of
@@ -31,6 +44,16 @@ void check_norm(const NormSpec& spec);
 
 // Checks only the agreement with the reference, on the instruction set that is in force.
 void check_agreement(const NormSpec& spec);
+// The same on a few sizes and on special values, for an option of a norm whose other options are
+// checked in full.
+void check_few_cases(const NormSpec& spec);
+// The same on one case.
+void check_case(const NormSpec& spec, const NormCase& c);
+
+// With a row mask a norm of columns gives what it gives without the rows left out, whatever those
+// hold, and y = dx = 0 there: on every CPU backend. `states` are f32 (channels) each.
+using MaskedBuild = std::function<Value(Graph&, const NormInputs&, Value mask)>;
+void check_row_mask(const MaskedBuild& build, int states);
 
 // Compares "y", "dx", "dgamma" and "dbeta", as far as `keys` names them, with a section of the
 // worked examples, on every CPU backend of this build.

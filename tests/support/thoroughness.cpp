@@ -6,9 +6,6 @@
 
 namespace keel::test {
 
-using compare::NormCase;
-using compare::NormLayout;
-
 namespace {
 
 // Images cost most: few of a block's threads have work.
@@ -37,11 +34,11 @@ bool is_emulated() {
 int repeats(int n) { return is_emulated() ? 1 : n; }
 
 std::vector<NormCase> tested_cases(NormLayout layout, int every) {
-  return bearable(compare::generated_cases(layout, every));
+  return bearable(generated_cases(layout, every));
 }
 
 std::vector<NormCase> tested_large_cases(NormLayout layout) {
-  return bearable(compare::large_cases(layout));
+  return bearable(large_cases(layout));
 }
 
 }  // namespace keel::test

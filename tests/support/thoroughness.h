@@ -1,9 +1,11 @@
 // How much the tests of this run try: more with KEEL_THOROUGH, less on an emulator.
 #pragma once
 
-#include "frontend/compare/cases/norm_cases.h"
+#include "bench/norm_cases.h"
 
 namespace keel::test {
+
+using namespace keel::bench;  // NOLINT: tests say NormCase, run_norm, ...
 
 // Whether KEEL_THOROUGH is in the environment.
 bool is_thorough();
@@ -13,10 +15,9 @@ bool is_emulated();
 // emulator, because it always takes the same order.
 int repeats(int n);
 
-// compare::generated_cases and large_cases, and on an emulator some of those of moderate size, the
+// generated_cases and large_cases, and on an emulator some of those of moderate size, the
 // same every time.
-std::vector<compare::NormCase> tested_cases(compare::NormLayout layout,
-                                            int every = is_thorough() ? 1 : 11);
-std::vector<compare::NormCase> tested_large_cases(compare::NormLayout layout);
+std::vector<NormCase> tested_cases(NormLayout layout, int every = is_thorough() ? 1 : 11);
+std::vector<NormCase> tested_large_cases(NormLayout layout);
 
 }  // namespace keel::test

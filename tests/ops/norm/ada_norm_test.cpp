@@ -3,14 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include "backends/backends.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/reduce.h"
 #include "src/ops/stop_gradient.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
-#include "tests/support/norm_template.h"
-#include "tests/support/row_norm_checks.h"
+#include "tests/support/norm_checks.h"
 
 namespace keel::test {
 namespace {
@@ -40,17 +40,17 @@ NormBuild composed(const AdaNormAttrs& attrs) {
   };
 }
 
-RowNorm row_norm(const AdaNormAttrs& attrs) {
-  return {.build = ada_norm(attrs), .has_affine = false};
+NormSpec ada_spec(const AdaNormAttrs& attrs) {
+  return {.build = ada_norm(attrs),
+          .composed = composed(attrs),
+          .least_n = attrs.unbiased ? 2 : 1,
+          .parameters = NormParameters::kNone};
 }
 
 }  // namespace
 
-TEST_CASE("ada_norm: what a row norm promises" * doctest::test_suite("slow")) {
-  const RowNorm norm = row_norm(kPaper);
-  check_norm({norm.build, NormLayout::kRows, 0, composed(kPaper), 1, false});
-  if (default_backend() == "reference") return;
-  SUBCASE("special values") { check_special_rows(norm); }
+TEST_CASE("ada_norm: what every norm promises" * doctest::test_suite("slow")) {
+  check_norm(ada_spec(kPaper));
 }
 
 TEST_CASE("ada_norm: the kinds of variance, phi detached or not" * doctest::test_suite("slow")) {
@@ -60,9 +60,9 @@ TEST_CASE("ada_norm: the kinds of variance, phi detached or not" * doctest::test
         attrs.unbiased = unbiased;
         attrs.eps_outside = eps_outside;
         CAPTURE(fields_text(attrs));
-        check_composed_rows(ada_norm(attrs), composed(attrs));
+        check_gradients(ada_spec(attrs));
         if (default_backend() != "reference" && unbiased == eps_outside) {
-          check_few_rows(row_norm(attrs));
+          check_few_cases(ada_spec(attrs));
         }
       }
     }

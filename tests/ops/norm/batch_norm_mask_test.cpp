@@ -14,8 +14,8 @@
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/norm_golden.h"
+#include "tests/support/norm_template.h"
 #include "tests/support/tested_backends.h"
-#include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
 namespace {

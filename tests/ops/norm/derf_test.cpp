@@ -24,15 +24,16 @@ TEST_CASE("derf: the backward is the derivative") { check_curve_gradients(kDerfN
 
 TEST_CASE("derf: the backend keeps the promises of a row norm" * doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
-  const RowNorm row = row_norm_of(kDerfNorm, 0.5, 0.125);
+  const NormSpec row = curve_spec(kDerfNorm, 0.5, 0.125);
   SUBCASE("agreement") { check_curve_agrees(kDerfNorm); }
-  SUBCASE("any thread count, in place") { check_rows_repeat(row); }
-  SUBCASE("any order and split of rows") { check_rows_alone(row); }
+  SUBCASE("any thread count") { check_threads(row); }
+  SUBCASE("in place") { check_in_place(row); }
+  SUBCASE("any order and split of rows") { check_rows(row); }
   SUBCASE("special values") { check_curve_specials(kDerfNorm); }
   SUBCASE("a gain without a bias, a bias without a gain, neither") {
     for (const auto& [gain, bias] : {std::pair{true, false}, {false, true}, {false, false}}) {
       const NormCase c{.groups = 65, .n = 37, .gain = gain, .bias = bias};
-      compare_row_norm(row, c, row_data(row, c));
+      check_case(row, c);
     }
   }
 }

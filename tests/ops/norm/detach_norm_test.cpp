@@ -3,13 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include "backends/backends.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/reduce.h"
 #include "src/ops/stop_gradient.h"
 #include "tests/support/checks.h"
-#include "tests/support/norm_template.h"
-#include "tests/support/row_norm_checks.h"
+#include "tests/support/norm_checks.h"
 
 namespace keel::test {
 namespace {
@@ -42,18 +42,18 @@ NormBuild composed(const DetachNormAttrs& attrs) {
   };
 }
 
-RowNorm row_norm(const DetachNormAttrs& attrs) {
-  return {.build = detach_norm(attrs), .has_affine = false};
+NormSpec detach_spec(const DetachNormAttrs& attrs) {
+  return {.build = detach_norm(attrs),
+          .composed = composed(attrs),
+          .least_n = attrs.unbiased ? 2 : 1,
+          .parameters = NormParameters::kNone};
 }
 
 }  // namespace
 
 // DetachMean has the longest backward.
-TEST_CASE("detach_norm: what a row norm promises" * doctest::test_suite("slow")) {
-  const RowNorm norm = row_norm(kDetachMean);
-  check_norm({norm.build, NormLayout::kRows, 0, composed(kDetachMean), 1, false});
-  if (default_backend() == "reference") return;
-  SUBCASE("special values") { check_special_rows(norm); }
+TEST_CASE("detach_norm: what every norm promises" * doctest::test_suite("slow")) {
+  check_norm(detach_spec(kDetachMean));
 }
 
 TEST_CASE("detach_norm: what is detached, and the kinds of variance" *
@@ -64,9 +64,9 @@ TEST_CASE("detach_norm: what is detached, and the kinds of variance" *
         attrs.unbiased = unbiased;
         attrs.eps_outside = eps_outside;
         CAPTURE(fields_text(attrs));
-        check_composed_rows(detach_norm(attrs), composed(attrs));
+        check_gradients(detach_spec(attrs));
         if (default_backend() != "reference" && unbiased == eps_outside) {
-          check_few_rows(row_norm(attrs));
+          check_few_cases(detach_spec(attrs));
         }
       }
     }

@@ -24,15 +24,16 @@ TEST_CASE("dyt: the backward is the derivative") { check_curve_gradients(kDytNor
 
 TEST_CASE("dyt: the backend keeps the promises of a row norm" * doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
-  const RowNorm row = row_norm_of(kDytNorm, 0.5, 0);
+  const NormSpec row = curve_spec(kDytNorm, 0.5, 0);
   SUBCASE("agreement") { check_curve_agrees(kDytNorm); }
-  SUBCASE("any thread count, in place") { check_rows_repeat(row); }
-  SUBCASE("any order and split of rows") { check_rows_alone(row); }
+  SUBCASE("any thread count") { check_threads(row); }
+  SUBCASE("in place") { check_in_place(row); }
+  SUBCASE("any order and split of rows") { check_rows(row); }
   SUBCASE("special values") { check_curve_specials(kDytNorm); }
   SUBCASE("a gain without a bias, a bias without a gain, neither") {
     for (const auto& [gain, bias] : {std::pair{true, false}, {false, true}, {false, false}}) {
       const NormCase c{.groups = 65, .n = 37, .gain = gain, .bias = bias};
-      compare_row_norm(row, c, row_data(row, c));
+      check_case(row, c);
     }
   }
 }

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "backends/backends.h"
-#include "frontend/compare/cases/norm_errors.h"
+#include "bench/norm_errors.h"
 #include "src/ops/layout.h"
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/norm/sizes.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "backends/backends.h"
-#include "frontend/compare/cases/norm_errors.h"
+#include "bench/norm_errors.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"

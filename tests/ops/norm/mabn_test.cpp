@@ -15,8 +15,8 @@
 #include "src/ops/stop_gradient.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/norm_template.h"
 #include "tests/support/tested_backends.h"
-#include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
 namespace {
@@ -36,17 +36,21 @@ NormBuild first_step(MabnAttrs attrs) {
   };
 }
 
+NormSpec first_spec(NormLayout layout) {
+  return {.build = first_step({.m = 1}), .layout = layout, .states = 1, .centred = false};
+}
+
 }  // namespace
 
 TEST_CASE("mabn: tokens" * doctest::test_suite("slow")) {
-  check_uncentred_norm({first_step({.m = 1})});
+  check_norm(first_spec(NormLayout::kColumns));
 }
 
 TEST_CASE("mabn: images" * doctest::test_suite("slow")) {
-  check_uncentred_norm({first_step({.m = 1}), NormLayout::kImages});
+  check_norm(first_spec(NormLayout::kImages));
 }
 TEST_CASE("mabn: thumbnails" * doctest::test_suite("slow")) {
-  check_uncentred_norm({first_step({.m = 1}), NormLayout::kThumbnails});
+  check_norm(first_spec(NormLayout::kThumbnails));
 }
 
 TEST_CASE("mabn: in its first phase the gradient is exact") {

@@ -10,8 +10,8 @@
 #include "src/runtime/program.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/norm_template.h"
 #include "tests/support/tested_backends.h"
-#include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
 namespace {
@@ -53,19 +53,27 @@ void check_three(const PnVAttrs& attrs, double rstd, double psi2) {
   }
 }
 
+NormSpec pn_v_spec(const PnVAttrs& attrs, NormLayout layout = NormLayout::kColumns) {
+  return {.build = pn_v(attrs),
+          .layout = layout,
+          .states = 1,
+          .own_statistics = attrs.training,
+          .centred = false};
+}
+
 }  // namespace
 
-TEST_CASE("pn_v: tokens" * doctest::test_suite("slow")) { check_uncentred_norm({pn_v()}); }
+TEST_CASE("pn_v: tokens" * doctest::test_suite("slow")) { check_norm(pn_v_spec({})); }
 
 TEST_CASE("pn_v: images" * doctest::test_suite("slow")) {
-  check_uncentred_norm({pn_v(), NormLayout::kImages});
+  check_norm(pn_v_spec({}, NormLayout::kImages));
 }
 TEST_CASE("pn_v: thumbnails" * doctest::test_suite("slow")) {
-  check_uncentred_norm({pn_v(), NormLayout::kThumbnails});
+  check_norm(pn_v_spec({}, NormLayout::kThumbnails));
 }
 
 TEST_CASE("pn_v: evaluation" * doctest::test_suite("slow")) {
-  check_uncentred_norm({.build = pn_v({.training = false}), .own_statistics = false});
+  check_norm(pn_v_spec({.training = false}));
 }
 
 TEST_CASE("pn_v: a row mask" * doctest::test_suite("slow")) {

@@ -3,9 +3,9 @@
 
 #include "src/ops/norm/power_norm.h"
 #include "tests/support/checks.h"
+#include "tests/support/norm_template.h"
 #include "tests/support/power_norm_stepper.h"
 #include "tests/support/tested_backends.h"
-#include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
 

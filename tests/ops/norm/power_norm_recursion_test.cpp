@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "backends/backends.h"
-#include "frontend/compare/cases/norm_runner.h"
+#include "bench/norm_runner.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/norm/pn_v.h"

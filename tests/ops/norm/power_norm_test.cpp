@@ -9,9 +9,9 @@
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/norm_golden.h"
+#include "tests/support/norm_template.h"
 #include "tests/support/power_norm_stepper.h"
 #include "tests/support/tested_backends.h"
-#include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
 namespace {
@@ -39,23 +39,23 @@ Tensor scaled(const Tensor& t, double factor, bool reversed = false) {
   return result;
 }
 
-UncentredSpec spec(PowerNormAttrs attrs, NormLayout layout) {
+NormSpec spec(PowerNormAttrs attrs, NormLayout layout) {
   const auto build = [attrs](Graph& g, const NormInputs& in, double eps) mutable {
     attrs.eps = eps;
     return ops::power_norm(g, in.x, {in.gain, in.bias}, {in.state[0], in.state[1], {}, {}}, attrs);
   };
-  return {build, layout, 2, false};
+  return {.build = build, .layout = layout, .states = 2, .own_statistics = false, .centred = false};
 }
 
 }  // namespace
 
 TEST_CASE("power_norm: release, tokens" * doctest::test_suite("slow")) {
-  check_uncentred_norm(spec({.mode = PowerNormMode::kRelease}, NormLayout::kColumns));
+  check_norm(spec({.mode = PowerNormMode::kRelease}, NormLayout::kColumns));
 }
 
 TEST_CASE("power_norm: release, images" * doctest::test_suite("slow")) {
-  check_uncentred_norm(spec({.mode = PowerNormMode::kRelease}, NormLayout::kImages));
-  check_uncentred_norm(spec({.mode = PowerNormMode::kRelease}, NormLayout::kThumbnails));
+  check_norm(spec({.mode = PowerNormMode::kRelease}, NormLayout::kImages));
+  check_norm(spec({.mode = PowerNormMode::kRelease}, NormLayout::kThumbnails));
 }
 
 TEST_CASE("power_norm: the backend agrees with the reference, step by step" *

@@ -8,8 +8,7 @@
 #include "src/ops/layout.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
-#include "tests/support/norm_template.h"
-#include "tests/support/row_norm_checks.h"
+#include "tests/support/norm_checks.h"
 
 namespace keel::test {
 namespace {
@@ -18,45 +17,19 @@ Value rms_norm(Graph& g, const NormInputs& in, double eps) {
   return ops::rms_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
 }
 
-const RowNorm kRmsNorm{.build = rms_norm, .centred = false};
+const NormSpec kRmsNorm{.build = rms_norm, .centred = false};
 
 }  // namespace
 
-TEST_CASE("rms_norm: the backward is the derivative") {
-  for (int affine = 0; affine < 4; ++affine) {
-    for (const Shape& shape : {Shape{3, 7}, Shape{4, 1}, Shape{33, 35}}) {
-      OpCase c;
-      c.inputs.push_back(random_normal(shape, 1, 0.5, 2));
-      for (std::uint32_t i : {2, 3}) c.inputs.push_back(random_normal(Shape{shape[1]}, i, 1));
-      c.build = [affine](Graph& g, const std::vector<Value>& in) {
-        const ops::NormAffine parameters{affine & 1 ? in[1] : Value{},
-                                         affine & 2 ? in[2] : Value{}};
-        return std::vector{ops::rms_norm(g, in[0], parameters, {.eps = 1e-2})};
-      };
-      gradcheck(c);
-    }
-  }
-}
-
-TEST_CASE("rms_norm: the backend keeps the promises of a row norm" * doctest::test_suite("slow")) {
-  if (default_backend() == "reference") return;
-  SUBCASE("agreement") { check_rows_agree(kRmsNorm); }
-  SUBCASE("any thread count, in place") { check_rows_repeat(kRmsNorm); }
-  SUBCASE("any order and split of rows") { check_rows_alone(kRmsNorm); }
-  SUBCASE("special values") { check_special_rows(kRmsNorm); }
-  SUBCASE("a gain without a bias, a bias without a gain") {
-    for (bool gain : {false, true}) {
-      const NormCase c{.groups = 65, .n = 37, .gain = gain, .bias = !gain};
-      compare_row_norm(kRmsNorm, c, make_data(c));
-    }
-  }
+TEST_CASE("rms_norm: what every norm promises" * doctest::test_suite("slow")) {
+  check_norm(kRmsNorm);
 }
 
 // CUDA cuts so wide rows into 12 chunks, whose blocks add up 32 rows in float at a time.
 TEST_CASE("rms_norm: dgain and dbias of many wide rows") {
   if (default_backend() == "reference") return;
   const NormCase c{.groups = 420, .n = 8192, .gain = true, .bias = true};
-  compare_row_norm(kRmsNorm, c, make_data(c));
+  check_case(kRmsNorm, c);
 }
 
 TEST_CASE("rms_norm: worked example") {
@@ -88,14 +61,13 @@ Value offset_rms_norm(Graph& g, const NormInputs& in, double eps) {
 TEST_CASE("rms_norm: an offset is added to the gain, forward and backward") {
   for (const auto& [groups, n] : {std::pair{9, 37}, {65, 257}, {7, 8192}, {3, 20000}}) {
     const NormCase c{.groups = groups, .n = n, .gain = true, .bias = true};
-    const RowNorm offset{.build = offset_rms_norm, .centred = false};
+    const NormSpec offset{.build = offset_rms_norm, .centred = false};
     NormData whole = make_data(c), less = make_data(c);
     for (double& gain : less.gain->as<double>()) gain = double(float(gain - 1));
-    if (default_backend() != "reference") compare_row_norm(offset, c, less);
+    if (default_backend() != "reference") check_data(offset, c, less);
     for (std::int64_t i = 0; i < n; ++i)
       whole.gain->as<double>()[std::size_t(i)] = 1 + less.gain->at(i);
-    const NormResult got = run_row_norm(offset, less, "reference"),
-                     expected = run_row_norm(kRmsNorm, whole, "reference");
+    const NormResult got = run_reference(offset, less), expected = run_reference(kRmsNorm, whole);
     check_close(got.outputs[RmsNormOutput::kY], expected.outputs[RmsNormOutput::kY]);
     for (const auto place : {RmsNormGradient::kDx, RmsNormGradient::kDgain}) {
       check_close(got.gradients[place], expected.gradients[place]);

@@ -5,9 +5,10 @@
 
 #include <cmath>
 
+#include "backends/backends.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
-#include "tests/support/row_norm_checks.h"
+#include "tests/support/norm_checks.h"
 #include "tests/support/tested_backends.h"
 
 namespace keel::test {
@@ -18,7 +19,7 @@ Value seed_norm(Graph& g, const NormInputs& in, double eps) {
   return ops::seed_norm(g, in.x, {in.gain, in.bias, in.gain}, {.eps = eps});
 }
 
-const RowNorm kSeedRows{.build = seed_norm, .centred = false};
+const NormSpec kSeedRows{.build = seed_norm, .centred = false};
 
 // x = (1, 7), whose mean square is 25, with b = (ln 2, 0): the score is ln 2, its tanh 3/5.
 NormData by_hand() {
@@ -72,17 +73,17 @@ TEST_CASE("seed_norm: values by hand") {
 TEST_CASE("seed_norm: any thread count, in place, any order and split of rows" *
           doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
-  SUBCASE("any thread count, in place") { check_rows_repeat(kSeedRows); }
-  SUBCASE("any order and split of rows") { check_rows_alone(kSeedRows); }
+  SUBCASE("any thread count") { check_threads(kSeedRows); }
+  SUBCASE("in place") { check_in_place(kSeedRows); }
+  SUBCASE("any order and split of rows") { check_rows(kSeedRows); }
 }
 
 TEST_CASE("seed_norm: wide rows agree with the reference") {
   if (default_backend() == "reference") return;
   for (const auto& [rows, width] : {std::pair{9, 37}, {300, 130}, {65, 1030}, {5, 20000}}) {
-    NormData data = make_data({.groups = rows, .n = width});
+    NormData data = data_of(kSeedRows, {.groups = rows, .n = width});
     for (double& b : data.gain->as<double>()) b = double(float((b - 1) / double(width)));
-    const NormResult got = run_row_norm(kSeedRows, data),
-                     expected = run_row_norm(kSeedRows, data, "reference");
+    const NormResult got = run_fast(kSeedRows, data), expected = run_reference(kSeedRows, data);
     CAPTURE(rows);
     CAPTURE(width);
     CHECK(got.workspace <= (1 << 20) + 64 * width);
@@ -90,11 +91,7 @@ TEST_CASE("seed_norm: wide rows agree with the reference") {
          {std::pair{&got.outputs, &expected.outputs}, {&got.gradients, &expected.gradients}}) {
       for (std::size_t i = 0; i < of->size(); ++i) {
         CAPTURE(i);
-        double scale = 1;
-        for (std::int64_t e = 0; e < (*other)[i].elements(); ++e) {
-          scale = std::max(scale, std::abs((*other)[i].at(e)));
-        }
-        CHECK(largest_error((*of)[i].to(DType::kF64), (*other)[i]) <= 4e-6 * scale);
+        check_close((*of)[i].to(DType::kF64), (*other)[i], 4e-6);
       }
     }
   }
