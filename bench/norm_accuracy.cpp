@@ -4,14 +4,11 @@
 #include <set>
 
 #include "backends/reference/backend.h"
-#include "frontend/compare/cases/norm_errors.h"
+#include "bench/norm_errors.h"
 #include "frontend/nn/norm.h"
 
 namespace keel::bench {
 namespace {
-
-using compare::NormCase;
-using compare::NormLayout;
 
 const nn::NormFacts& facts_of(const std::string& name) {
   const auto facts = nn::norm_facts();
@@ -68,15 +65,15 @@ class Subject {
     return c.groups > 0 && !(c.n == 1 && plain_.option("unbiased") == "true");
   }
 
-  compare::NormBuild build(const NormCase& c) const {
-    return [norm = norm(c)](Graph& g, const compare::NormInputs& in, double) {
+  NormBuild build(const NormCase& c) const {
+    return [norm = norm(c)](Graph& g, const NormInputs& in, double) {
       nn::Net net{g};
       return norm(net, "norm", in.x);
     };
   }
 
-  compare::NormData data(const NormCase& c) const {
-    compare::NormData data = make_data(c);
+  NormData data(const NormCase& c) const {
+    NormData data = make_data(c);
     if (has_single_gain()) data.gain = Tensor::of<double>({1}, {data.gain->at(0)});
     // nu starts at 0, which would take its term out of dx.
     for (int i = 0; plain_.name() == "powernorm" && i < 2; ++i) {
@@ -110,24 +107,52 @@ void add(WorstError& worst, double error, const NormCase& c) {
   worst.at = c.text();
 }
 
+// Calls use(c, data) for those of the cases that a norm takes, once for each.
+template <class Use>
+void each_case(const Subject& subject, const std::vector<NormCase>& cases, const Use& use) {
+  std::set<std::string> seen;
+  for (const NormCase& listed : cases) {
+    const NormCase c = subject.adapted(listed);
+    if (subject.takes(c) && seen.insert(c.text()).second) use(c, subject.data(c));
+  }
+}
+
+std::vector<NormCase> all_cases(const Subject& subject, const CasesOf& cases_of) {
+  std::vector<NormCase> cases;
+  for (NormLayout layout : subject.layouts()) {
+    const std::vector<NormCase> more = cases_of(layout);
+    cases.insert(cases.end(), more.begin(), more.end());
+  }
+  return cases;
+}
+
+// 64-bit FNV-1a of the bytes of tensors.
+std::uint64_t hash_of(const NormResult& result) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::vector<Tensor>* tensors : {&result.outputs, &result.gradients}) {
+    for (const Tensor& t : *tensors) {
+      for (std::int64_t i = 0; i < t.bytes(); ++i) {
+        hash = (hash ^ std::to_integer<std::uint64_t>(t.data()[i])) * 0x100000001b3;
+      }
+    }
+  }
+  return hash;
+}
+
 NormAccuracy measure(Backend& backend, const Subject& subject, const std::vector<NormCase>& cases) {
   reference::ReferenceBackend reference;
   WorstError forward{"forward", compare::kForwardBound}, dx{"dx", compare::kBackwardBound},
       parameters{"parameters", compare::kBackwardBound};
   NormAccuracy result;
-  std::set<std::string> seen;
-  for (const NormCase& listed : cases) {
-    const NormCase c = subject.adapted(listed);
-    if (!subject.takes(c) || !seen.insert(c.text()).second) continue;
-    const compare::NormData data = subject.data(c);
-    const compare::NormResult got = run_norm(backend, subject.build(c), data),
-                              expected = run_norm(reference, subject.build(c), data);
-    const compare::NormErrors errors = norm_errors(c, data, got, expected);
+  each_case(subject, cases, [&](const NormCase& c, const NormData& data) {
+    const NormResult got = run_norm(backend, subject.build(c), data),
+                     expected = run_norm(reference, subject.build(c), data);
+    const NormErrors errors = norm_errors(c, data, got, expected);
     add(forward, errors.forward, c);
     add(dx, errors.dx, c);
     if (c.gain || c.bias || !expected.more.empty()) add(parameters, errors.parameters, c);
     ++result.cases;
-  }
+  });
   check(result.cases > 0, ErrorKind::kUsage, "bench accuracy: the norm takes none of the cases");
   result.worst = {forward, dx};
   if (!parameters.at.empty()) result.worst.push_back(parameters);
@@ -158,12 +183,7 @@ std::vector<std::string> accuracy_norms() {
 
 NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, const CasesOf& cases_of) {
   const Subject subject(norm);
-  std::vector<NormCase> cases;
-  for (NormLayout layout : subject.layouts()) {
-    const std::vector<NormCase> more = cases_of(layout);
-    cases.insert(cases.end(), more.begin(), more.end());
-  }
-  NormAccuracy result = measure(backend, subject, cases);
+  NormAccuracy result = measure(backend, subject, all_cases(subject, cases_of));
   result.norm = norm;
   return result;
 }
@@ -180,6 +200,17 @@ NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, std::st
   NormAccuracy result = measure(backend, subject, {c});
   result.norm = norm;
   return result;
+}
+
+std::vector<NormHash> norm_hashes(Backend& backend, const std::string& norm) {
+  const Subject subject(norm);
+  std::vector<NormHash> hashes;
+  each_case(subject, all_cases(subject, hashed_cases),
+            [&](const NormCase& c, const NormData& data) {
+              const NormResult result = run_norm(backend, subject.build(c), data);
+              hashes.push_back({fmt::format("{} {}", norm, c.text()), hash_of(result)});
+            });
+  return hashes;
 }
 
 }  // namespace keel::bench

@@ -46,8 +46,8 @@ bool holds(const bench::NormAccuracy& a) {
 
 int run_bench_accuracy(const AccuracyArgs& args) {
   const auto backend = make_backend(args.run);
-  const auto cases_of = [&](compare::NormLayout layout) {
-    return compare::generated_cases(layout, args.thorough ? 1 : kEvery);
+  const auto cases_of = [&](bench::NormLayout layout) {
+    return bench::generated_cases(layout, args.thorough ? 1 : kEvery);
   };
   std::vector<bench::NormAccuracy> results;
   for (const std::string& norm : args.norms.empty() ? bench::accuracy_norms() : args.norms) {

@@ -147,14 +147,23 @@ void add_bench_norms(CLI::App& bench, Command command) {
   app->add_option("--compute", args->compute,
                   "f32 (the default) or bf16: the type of x, dy, y and dx")
       ->check(CLI::IsMember({"f32", "bf16"}));
+  CLI::Option* hashes = app->add_flag(
+      "--hashes", args->hashes, "print hashes of the results on 1,000 shapes instead of times");
+  app->add_option("--against", args->against,
+                  "a file with such hashes, to be compared with those of this machine")
+      ->needs(hashes);
+  for (const char* timed : {"--shapes", "--compute"}) hashes->excludes(app->get_option(timed));
   add_peer(*app, args->peer, kNormPeerModes);
   add_rounds(*app, args->rounds);
   add_backend(*app, args->run);
   app->footer(
       "examples:\n"
       "  keel bench norms layernorm 'batchnorm{keep=0.99}' --shapes 4096x512 --threads 2\n"
-      "  KEEL_PYTHON=/usr/bin/python3 keel bench norms --peer torch --json");
-  app->callback([args, command] { command.code = run_bench_norms(*args); });
+      "  KEEL_PYTHON=/usr/bin/python3 keel bench norms --peer torch --json\n"
+      "  keel bench norms --hashes --against bench/results/norm_hashes.txt");
+  app->callback([args, command] {
+    command.code = args->hashes ? run_norm_hashes(*args) : run_bench_norms(*args);
+  });
 }
 
 void add_bench_accuracy(CLI::App& bench, Command command) {

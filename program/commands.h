@@ -163,10 +163,13 @@ struct NormBenchArgs {
   PeerArgs peer;
   std::string compute = "f32";
   int rounds = 50;
+  bool hashes = false;  // of results, in place of times
+  std::string against;  // a file with such hashes; empty: none
 
   bool is_narrow() const { return compute == "bf16"; }
 };
 int run_bench_norms(NormBenchArgs args);
+int run_norm_hashes(const NormBenchArgs& args);
 
 struct AccuracyArgs {
   RunArgs run;                     // only backend, threads and json

@@ -3,12 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <limits>
+#include <map>
 
 #include "backends/backends.h"
 #include "backends/reference/backend.h"
-#include "frontend/compare/cases/norm_errors.h"
+#include "bench/norm_errors.h"
 #include "src/ops/norm/layer_norm.h"
+#include "tests/backends/kernel_checks.h"
 #include "tests/support/graph_runner.h"
 #include "tests/support/thoroughness.h"
 
@@ -131,5 +134,44 @@ TEST_CASE("NormCase: its text describes it") {
   CHECK(read.shape() == Shape{3, 2, 1, 9});
   CHECK(NormCase::parse("columns").shape() == Shape{17, 3});
 }
+
+#ifdef KEEL_ONEDNN
+namespace {
+
+// The kept hashes by norm and case.
+std::map<std::string, std::string> kept_hashes() {
+  std::ifstream file(KEEL_SOURCE "/bench/results/norm_hashes.txt");
+  std::map<std::string, std::string> hashes;
+  for (std::string line; std::getline(file, line);) {
+    if (line.size() > 17 && line[0] != '#') hashes[line.substr(17)] = line.substr(0, 16);
+  }
+  return hashes;
+}
+
+// Instruction sets with fused multiply-add; without it the bits are others.
+bool is_fused() { return onednn::simd_target().starts_with("AVX"); }
+
+}  // namespace
+
+TEST_CASE("norms: the same bits on every instruction set with fused multiply-add" *
+          doctest::test_suite("slow")) {
+  if (default_backend() != "onednn") return;
+  const std::map<std::string, std::string> kept = kept_hashes();
+  REQUIRE(kept.size() > 900);
+  for_each_target([&] {
+    const auto backend = make_backend("onednn", {2});
+    if (!is_fused()) return;
+    std::size_t met = 0;
+    for (const std::string& norm : accuracy_norms()) {
+      for (const NormHash& h : norm_hashes(*backend, norm)) {
+        CAPTURE(h.of);
+        CHECK(kept.at(h.of) == fmt::format("{:016x}", h.hash));
+        ++met;
+      }
+    }
+    CHECK(met == kept.size());
+  });
+}
+#endif
 
 }  // namespace keel::test

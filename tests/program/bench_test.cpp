@@ -46,6 +46,31 @@ TEST_CASE("bench: overhead") {
   CHECK(holds(text.out, "first step on"));
 }
 
+TEST_CASE("bench: hashes of a norm, and those of another machine") {
+  const ProcessResult made = run_keel({"bench", "norms", "scalenorm", "--hashes"});
+  CHECK(made.code == 0);
+  CHECK(holds(made.out, " scalenorm rows,groups=7,n=16,"));
+  const test::TempDir folder;
+  const std::string path = folder / "hashes.txt";
+  const auto against = [&](const std::string& text) {
+    test::write_bytes(path, text);
+    return run_keel({"bench", "norms", "scalenorm", "--hashes", "--against", path});
+  };
+  const ProcessResult same = against(made.out);
+  CHECK(same.code == 0);
+  CHECK(holds(same.out, " hashes agree with "));
+  std::string changed = made.out;
+  char& digit = changed[changed.find(" scalenorm rows,groups=7,n=40,") - 1];
+  digit = digit == '0' ? '1' : '0';
+  const ProcessResult other = against(changed);
+  CHECK(other.code == 1);
+  CHECK(holds(other.out, "first difference: "));
+  CHECK(holds(other.out, "groups=7,n=40,"));
+  CHECK(against("nothing\n").code == 3);
+  CHECK(against("# no norm\n").code == 3);
+  CHECK(run_keel({"bench", "norms", "--against", path}).code == 2);
+}
+
 TEST_CASE("bench: graphs of several sizes") {
   const Json json =
       json_of(run_keel({"bench", "graph", "--nodes", "500,1000", "--rounds", "3", "--json"}));

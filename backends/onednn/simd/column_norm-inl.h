@@ -113,10 +113,13 @@ struct StripDeviations {
   template <class Part>
   HWY_INLINE void take(Part part, std::size_t c, Floats centre,
                        const Floats (&sums)[kKinds]) const {
-    const StripMoments of_strip =
-        holds_for_all(part, in_range(sums[kSquare]))
-            ? moments_about(centre, sums[kDeviation], sums[kSquare], per_row)
-            : strip_moments_in_double(part, x + c, strip);
+    StripMoments of_strip = moments_about(centre, sums[kDeviation], sums[kSquare], per_row);
+    const hn::Mask<F> is_usual = in_range(sums[kSquare]);
+    if (!holds_for_all(part, is_usual)) {
+      const StripMoments wide = strip_moments_in_double(part, x + c, strip);
+      of_strip = {either(is_usual, of_strip.mean, wide.mean),
+                  either(is_usual, of_strip.squares, wide.squares)};
+    }
     if (seen > 0) return merge(moments, c, weights, of_strip);
     of_strip.mean.store(moments.mean + c);
     of_strip.squares.store(moments.squares + c);

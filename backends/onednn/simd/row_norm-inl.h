@@ -9,6 +9,7 @@
 
 #include <hwy/cache_control.h>
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -150,54 +151,88 @@ HWY_INLINE void write_row(const ResultRows& y, std::size_t at, std::size_t n, co
   });
 }
 
-// The number of independent sums in a loop over a row, so that additions need not wait.
-inline constexpr int kChains = 4;
+// One order of sums, for every instruction set with registers of eight floats or more: element i of
+// a row belongs to lane i mod 32. Lanes add a run of elements in float; after it lanes j, j + 8,
+// j + 16 and j + 24 are joined, and the eight sums of these are kept in double
+// (docs/determinism.md).
+inline constexpr std::size_t kSumLanes = kLanes < 8 ? 4 * kLanes : 32;
+// The registers that hold the lanes: independent sums, so that additions need not wait.
+inline constexpr int kChains = kSumLanes / kLanes;
 
-// Registers of floats that a sum adds before it moves to double: fewer in long rows, where one
-// element can be sqrt(n) deviations out and bring an error of the sum of g * xhat into dx.
-HWY_INLINE std::size_t float_run(std::size_t n) { return n > 2048 ? 16 : 64; }
+// Elements of a run: fewer in long rows, where one element can be sqrt(n) deviations out and bring
+// an error of the sum of g * xhat into dx.
+HWY_INLINE std::size_t float_run(std::size_t n) { return n > 2048 ? 128 : 512; }
 
-// Calls body(part, i, chain) for the registers that cover [first, last); `chain` cycles.
+// Calls body(part, i, chain) for the registers that cover [first, last), whose lanes `chain` holds.
 template <class Body>
 HWY_INLINE void for_lanes_in_turn(std::size_t first, std::size_t last, const Body& body) {
   std::size_t i = first;
-  for (; i + kChains * kLanes <= last; i += kChains * kLanes) {
-    body(Whole{}, i, 0);
-    body(Whole{}, i + kLanes, 1);
-    body(Whole{}, i + 2 * kLanes, 2);
-    body(Whole{}, i + 3 * kLanes, 3);
+  for (; i + kSumLanes <= last; i += kSumLanes) {
+    unrolled<kChains>([&](std::size_t k) KEEL_LOOP_BODY { body(Whole{}, i + k * kLanes, int(k)); });
   }
-  for (; i + kLanes <= last; i += kLanes) body(Whole{}, i, 0);
-  if (i < last) body(First(last - i), i, 1);
+  // The rest; a chain that is known when this is compiled stays in its register without a choice.
+  const std::size_t rest = last - i, whole = rest / kLanes;
+  unrolled<kChains - 1>([&](std::size_t k) KEEL_LOOP_BODY {
+    if (k < whole) body(Whole{}, i + k * kLanes, int(k));
+  });
+  i += whole * kLanes;
+  if (i < last) body(First(last - i), i, int(whole));
 }
 
-// The same over [0, n) in runs of float_run(n) registers, each followed by end_of_run().
+// The same over [0, n) in runs of float_run(n) elements, each followed by end_of_run().
 template <class Body, class EndOfRun>
 HWY_INLINE void for_runs(std::size_t n, const Body& body, const EndOfRun& end_of_run) {
-  const std::size_t run = float_run(n) * kLanes;
+  const std::size_t run = float_run(n);
   for (std::size_t first = 0; first < n; first += run) {
-    for_lanes_in_turn(first, first + run < n ? first + run : n, body);
+    for_lanes_in_turn(first, std::min(first + run, n), body);
     end_of_run();
+  }
+}
+
+// Sums j, j + 8, j + 16 and j + 24 of the lanes, for the eight j.
+template <std::size_t kCount>
+HWY_INLINE auto joined(const Floats (&chains)[kCount]) {
+  if constexpr (kCount == 2) {
+    const NarrowF eight;
+    const auto halves = [eight](auto v) KEEL_LOOP_BODY {
+      return hn::Add(hn::LowerHalf(eight, v), hn::UpperHalf(eight, v));
+    };
+    return hn::Add(halves(chains[0]), halves(chains[1]));
+  } else {
+    return hn::Add(hn::Add(chains[0], chains[1]), hn::Add(chains[2], chains[3]));
   }
 }
 
 // A sum of floats in kChains chains; end_run() moves the chains' content to double.
 class ChainedSum {
  public:
-  HWY_INLINE ChainedSum() : chains_{zero(), zero(), zero(), zero()} {}
-  HWY_INLINE void add(int chain, Floats v) { chains_[chain] = hn::Add(chains_[chain], v); }
+  HWY_INLINE ChainedSum() { clear(); }
+  HWY_INLINE void add(int chain, Floats v) {
+    of_chain(chain, [v](Floats& sum) KEEL_LOOP_BODY { sum = hn::Add(sum, v); });
+  }
   HWY_INLINE void add_product(int chain, Floats a, Floats b) {
-    chains_[chain] = hn::MulAdd(a, b, chains_[chain]);
+    of_chain(chain, [a, b](Floats& sum) KEEL_LOOP_BODY { sum = hn::MulAdd(a, b, sum); });
   }
   HWY_INLINE void end_run() {
-    total_.add(hn::Add(hn::Add(chains_[0], chains_[1]), hn::Add(chains_[2], chains_[3])));
-    chains_[0] = chains_[1] = chains_[2] = chains_[3] = zero();
+    total_.add_eight(joined(chains_));
+    clear();
   }
   HWY_INLINE double total() const { return total_.total(); }
 
  private:
+  HWY_INLINE void clear() {
+    unrolled<kChains>([&](std::size_t k) KEEL_LOOP_BODY { chains_[k] = zero(); });
+  }
+  // Chains stay in registers where `chain` is known only at run time, at the end of a row.
+  template <class Change>
+  HWY_INLINE void of_chain(int chain, const Change& change) {
+    unrolled<kChains>([&](std::size_t k) KEEL_LOOP_BODY {
+      if (int(k) == chain) change(chains_[k]);
+    });
+  }
+
   Floats chains_[kChains];
-  DoubleSum total_;
+  EightSums total_;
 };
 
 // sum_of_squares = sum of (x - mean)^2.
@@ -211,7 +246,7 @@ struct RowMoments {
 // of the squares in row_moments cancels at most as much as remains.
 template <class T>
 HWY_INLINE float row_centre(const T* x, std::size_t n) {
-  const std::size_t half = std::min(n, (n / 2 + kLanes) / kLanes * kLanes);
+  const std::size_t half = std::min(n, (n / 2 + 8) / 8 * 8);
   ChainedSum offsets;
   const float x0 = x[0];
   const Floats first = splat(x0);
@@ -226,15 +261,15 @@ HWY_INLINE float row_centre(const T* x, std::size_t n) {
 // Computes in double throughout, for rows whose squares leave the range of a float.
 template <class T>
 HWY_NOINLINE RowMoments row_moments_in_double(const T* x, std::size_t n) {
-  DoubleSum sum;
-  for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY { sum.add(part.load(x + i)); });
+  EightSums sum, squares;
+  for_lanes(n, [&](auto part, std::size_t i)
+                   KEEL_LOOP_BODY { sum.add(WideDoubles::of(part.load(x + i))); });
   const double mean = sum.total() / static_cast<double>(n);
-  WideDoubles squares = WideDoubles::zero();
   for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const WideDoubles exists = WideDoubles::of(part.only(splat(1)));
     const WideDoubles deviation =
         (WideDoubles::of(part.load(x + i)) - WideDoubles::all(mean)) * exists;
-    squares = squares + deviation * deviation;
+    squares.add(deviation * deviation);
   });
   return {mean, squares.total()};
 }

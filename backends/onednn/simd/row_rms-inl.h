@@ -16,9 +16,11 @@ namespace HWY_NAMESPACE {
 // Sums in double throughout, for rows whose squares leave the range of a float.
 template <class T>
 HWY_NOINLINE double row_squares_in_double(const T* x, std::size_t n) {
-  DoubleSum squares;
-  for_lanes(n, [&](auto part, std::size_t i)
-                   KEEL_LOOP_BODY { squares.add_product(part.load(x + i), part.load(x + i)); });
+  EightSums squares;
+  for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const WideDoubles v = WideDoubles::of(part.load(x + i));
+    squares.add(v * v);  // exact
+  });
   return squares.total();
 }
 

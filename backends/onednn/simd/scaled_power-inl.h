@@ -143,7 +143,13 @@ HWY_INLINE void add_squares(const ScaledStrip<T>& of, const float* squares, doub
   for_lanes(channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
     const Floats sum = part.load(squares + c);
     if (holds_for_all(part, in_range(sum))) return add_to(totals + c, WideDoubles::of(sum));
-    add_squares_in_double(of, c, std::min(c + kLanes, channels), totals);
+    HWY_ALIGN float sums[kLanes], are_usual[kLanes];
+    hn::Store(sum, F(), sums);
+    hn::Store(hn::IfThenElseZero(in_range(sum), splat(1)), F(), are_usual);
+    for (std::size_t k = 0; k < kLanes && c + k < channels; ++k) {
+      are_usual[k] != 0 ? void(totals[c + k] += sums[k])
+                        : add_squares_in_double(of, c + k, c + k + 1, totals);
+    }
   });
 }
 

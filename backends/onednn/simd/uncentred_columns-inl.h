@@ -9,6 +9,7 @@
 
 #include "backends/onednn/column_plan.h"
 #include "backends/onednn/simd/column_norm-inl.h"
+#include "backends/onednn/simd/row_rms-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -45,9 +46,11 @@ struct StripSquares {
   }
   template <class Part>
   HWY_INLINE void take(Part part, std::size_t c, None, const Floats (&sums)[kKinds]) const {
-    add_to(squares + c, holds_for_all(part, in_range(sums[0]))
-                            ? WideDoubles::of(sums[0])
-                            : strip_squares_in_double(part, x + c, strip));
+    const WideDoubles usual = WideDoubles::of(sums[0]);
+    const hn::Mask<F> is_usual = in_range(sums[0]);
+    add_to(squares + c, holds_for_all(part, is_usual)
+                            ? usual
+                            : either(is_usual, usual, strip_squares_in_double(part, x + c, strip)));
   }
 };
 
@@ -63,13 +66,7 @@ HWY_INLINE double span_squares(const T* x, std::size_t n) {
       },
       [&]() KEEL_LOOP_BODY { squares.end_run(); });
   const double sum = squares.total();
-  if (sum > kLeastSquares && std::isfinite(sum)) return sum;
-  DoubleSum exact;
-  for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const Floats v = part.load(x + i);
-    exact.add_product(v, v);
-  });
-  return exact.total();
+  return sum > kLeastSquares && std::isfinite(sum) ? sum : row_squares_in_double(x, n);
 }
 
 // Adds sums of x^2 over a tile to squares, one a channel; padded to whole registers.

@@ -6,6 +6,8 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_WIDE_DOUBLES_INL_H_
 #endif
 
+#include <type_traits>
+
 #include "backends/onednn/simd/vec.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,8 +43,6 @@ struct WideDoubles {
     return hn::Combine(F(), hn::DemoteTo(half, high), hn::DemoteTo(half, low));
 #endif
   }
-  // The sum of all lanes, in an order that depends only on the instruction set.
-  HWY_INLINE double total() const { return hn::GetLane(hn::SumOfLanes(D(), hn::Add(low, high))); }
   HWY_INLINE WideDoubles sqrt() const { return {hn::Sqrt(low), hn::Sqrt(high)}; }
   friend HWY_INLINE WideDoubles operator+(const WideDoubles& a, const WideDoubles& b) {
     return {hn::Add(a.low, b.low), hn::Add(a.high, b.high)};
@@ -56,6 +56,63 @@ struct WideDoubles {
   friend HWY_INLINE WideDoubles operator/(const WideDoubles& a, const WideDoubles& b) {
     return {hn::Div(a.low, b.low), hn::Div(a.high, b.high)};
   }
+};
+
+// `a` in the lanes where the condition holds, `b` in the others. Slow: for what is rare.
+HWY_INLINE WideDoubles either(hn::Mask<F> condition, const WideDoubles& a, const WideDoubles& b) {
+  HWY_ALIGN double of_a[kLanes], result[kLanes];
+  HWY_ALIGN float takes_a[kLanes];
+  hn::Store(hn::IfThenElseZero(condition, splat(1)), F(), takes_a);
+  a.store(of_a);
+  b.store(result);
+  for (std::size_t k = 0; k < kLanes; ++k) {
+    if (takes_a[k] != 0) result[k] = of_a[k];
+  }
+  return WideDoubles::load(result);
+}
+
+// The sum of a register's lanes: its halves are added until one lane is left.
+template <class Tag>
+HWY_INLINE double folded(Tag, hn::Vec<Tag> v) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::GetLane(v);
+#else
+  if constexpr (hn::MaxLanes(Tag()) == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<Tag> half;
+    return folded(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+#endif
+}
+
+// Eight sums in double, where element i of what is added belongs to sum i mod 8: the same sums
+// whether registers have eight floats or sixteen.
+class EightSums {
+ public:
+  HWY_INLINE EightSums() : sums_(WideDoubles::zero()) {}
+  HWY_INLINE void add(const WideDoubles& v) {
+    if constexpr (kLanes == 16) {
+      sums_.low = hn::Add(hn::Add(sums_.low, v.low), v.high);
+    } else {
+      sums_ = sums_ + v;
+    }
+  }
+  // Eight floats.
+  template <class Eight>
+  HWY_INLINE void add_eight(Eight v) {
+    if constexpr (kLanes == 16) {
+      sums_.low = hn::Add(sums_.low, hn::PromoteTo(D(), v));
+    } else {
+      add(WideDoubles::of(v));
+    }
+  }
+  HWY_INLINE double total() const {
+    return folded(D(), kLanes == 16 ? sums_.low : hn::Add(sums_.low, sums_.high));
+  }
+
+ private:
+  WideDoubles sums_;  // of 16 floats, `low` has all eight
 };
 
 // 1 / sqrt(v) to float precision, for every v whose result a float can represent. Computed in float
