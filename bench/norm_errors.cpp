@@ -116,7 +116,7 @@ class Judge {
   std::vector<double> gain_scale_, bias_scale_;
 };
 
-// The same of a norm of elements.
+// Compares a result of a norm of elements with the expected one.
 class CurveJudge {
  public:
   CurveJudge(const NormCase& c, const NormData& data, const NormResult& got,

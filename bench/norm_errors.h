@@ -32,7 +32,7 @@ NormTerms norm_terms(const OpInfo& forward);
 //   dgain           the sum of |dy * xhat|, or of |dy| * max(1, |xhat|) for a norm that subtracts a
 //                   mean, because that alone makes an error of 1 eps in xhat
 //   dbias           the sum of |dy|; both sums at least 2^-126
-// Those of a norm of elements (NormCurve), with k = dy gain f'(u):
+// The scales of a norm of elements (NormCurve), with k = dy gain f'(u):
 //   y               max(1, |expected|)
 //   dx              |alpha dy gain|
 //   dgain, dbias    the sums of |dy| max(|f(u)|, f'(u) (|alpha x| + |shift|)) and of |dy|

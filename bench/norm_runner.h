@@ -37,7 +37,8 @@ using NormBuild = std::function<Value(Graph&, const NormInputs&, double eps)>;
 struct NormResult {
   const OpInfo* op = nullptr;   // of the forward node
   std::vector<Tensor> outputs;  // of the forward node
-  // Of the inputs by place: x, gain and bias, as in AffineGradient, and further parameters.
+  // The gradients of the inputs by place: x, gain and bias, as in AffineGradient, then further
+  // parameters.
   std::vector<Tensor> gradients;
   std::map<std::string, Tensor> more = {};  // the further parameters
   double offset = 0;                        // the attribute, of the gain

@@ -56,6 +56,8 @@ int compare_with(const std::string& path, const std::vector<bench::NormHash>& ha
 
 int run_norm_hashes(const NormBenchArgs& args) {
   RunArgs run = args.run;
+  check(args.threads.size() <= 1, ErrorKind::kUsage,
+        "--threads: expected one number beside --hashes, got {}", args.threads.size());
   if (!args.threads.empty()) run.threads = args.threads.front();
   const auto backend = make_backend(run);
   std::vector<bench::NormHash> hashes;

@@ -147,14 +147,17 @@ void add_bench_norms(CLI::App& bench, Command command) {
   app->add_option("--compute", args->compute,
                   "f32 (the default) or bf16: the type of x, dy, y and dx")
       ->check(CLI::IsMember({"f32", "bf16"}));
-  CLI::Option* hashes = app->add_flag(
-      "--hashes", args->hashes, "print hashes of the results on 1,000 shapes instead of times");
+  CLI::Option* hashes =
+      app->add_flag("--hashes", args->hashes,
+                    "print hashes of the results on some 1,400 shapes instead of times");
   app->add_option("--against", args->against,
                   "a file with such hashes, to be compared with those of this machine")
       ->needs(hashes);
-  for (const char* timed : {"--shapes", "--compute"}) hashes->excludes(app->get_option(timed));
   add_peer(*app, args->peer, kNormPeerModes);
   add_rounds(*app, args->rounds);
+  for (const char* timed : {"--shapes", "--compute", "--peer", "--rounds"}) {
+    hashes->excludes(app->get_option(timed));
+  }
   add_backend(*app, args->run);
   app->footer(
       "examples:\n"

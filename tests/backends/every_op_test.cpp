@@ -1,4 +1,4 @@
-// What every op promises on the backend under test: it agrees with the reference where registers,
+// The promises of every op on the backend under test: it agrees with the reference where registers,
 // tiles and blocks end, and the number of threads changes no bit of it.
 #include "frontend/compare/cases/layer_subjects.h"
 #include "frontend/compare/cases/op_cases.h"

@@ -120,11 +120,11 @@ inline void check_agrees(Subject& subject) {
   compare::check_agrees(compare::compare(*judge, {tested.get()}, subject, {}));
 }
 
-// The same of what a builder has.
+// Checks the graph of a builder in this way.
 inline void check_agrees(CaseBuilder& d, const LayerForm& form = {.unfused = true}) {
   check_agrees(*d.finish({"op", "sampled"}, form));
 }
-// The same of what build(CaseBuilder&) adds to a graph.
+// Checks what build(CaseBuilder&) adds to a graph.
 template <class Build>
 void check_sampled(const Build& build) {
   CaseBuilder d;
@@ -132,7 +132,7 @@ void check_sampled(const Build& build) {
   check_agrees(d);
 }
 
-// The same of a case.
+// Checks a case in this way.
 inline void check_agrees(const OpCase& op_case) {
   auto made = std::make_shared<CaseGraph>(graph_of(op_case, DType::kF32));
   const auto feeds = [made](std::int64_t) {

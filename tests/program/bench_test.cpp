@@ -69,6 +69,9 @@ TEST_CASE("bench: hashes of a norm, and those of another machine") {
   CHECK(against("nothing\n").code == 3);
   CHECK(against("# no norm\n").code == 3);
   CHECK(run_keel({"bench", "norms", "--against", path}).code == 2);
+  CHECK(run_keel({"bench", "norms", "--hashes", "--rounds", "5"}).code == 2);
+  CHECK(run_keel({"bench", "norms", "--hashes", "--threads", "1,2"}).code == 2);
+  CHECK(run_keel({"bench", "norms", "--hashes", "--against", path + ".none"}).code == 4);
 }
 
 TEST_CASE("bench: graphs of several sizes") {

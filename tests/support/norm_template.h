@@ -44,10 +44,10 @@ void check_norm(const NormSpec& spec);
 
 // Checks only the agreement with the reference, on the instruction set that is in force.
 void check_agreement(const NormSpec& spec);
-// The same on a few sizes and on special values, for an option of a norm whose other options are
-// checked in full.
+// Checks the agreement on a few sizes and on special values, for an option of a norm whose other
+// options are checked in full.
 void check_few_cases(const NormSpec& spec);
-// The same on one case.
+// Checks the agreement on one case.
 void check_case(const NormSpec& spec, const NormCase& c);
 
 // With a row mask a norm of columns gives what it gives without the rows left out, whatever those

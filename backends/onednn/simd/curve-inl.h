@@ -45,7 +45,7 @@ void curve_forward(const CurveForward& t, const RowRange& range) {
   with_elements(t.x, [&]<class T>(T) HWY_ATTR { write_curve_rows<Curve, T>(t, range); });
 }
 
-// What an element, or a column of some rows, adds to CurveSums.
+// The terms that an element, or a column of some rows, adds to CurveSums.
 struct CurveTerms {
   Floats gain, bias, alpha, shift;
 

@@ -15,7 +15,7 @@ struct UpdateKinds {
 constexpr UpdateKinds kEasy{Sampled::kNormal, Sampled::kNormal, Sampled::kPositive};
 constexpr UpdateKinds kHard{Sampled::kMixed, Sampled::kMixed, Sampled::kMagnitudes};
 
-// What an optimizer reads: a parameter, its gradient, whole and as rows, and states.
+// The inputs of an optimizer: a parameter, its gradient, whole and as rows, and states.
 struct UpdateCase {
   CaseBuilder& d;
   Shape shape;

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(R::kBlock)
   if (row.is_first()) rstd[row.index()] = scale, score[row.index()] = s;
 }
 
-// What the gradient of an element takes from its row: rstd, tanh(score), mean(g * xhat), dscore.
+// The terms of a row in the gradient of its elements: rstd, tanh(score), mean(g * xhat), dscore.
 struct RowFactors {
   Global<const float> rstd;
   Global<float> tanh, slope, dscore;

@@ -34,7 +34,7 @@ std::int64_t offset_bytes(const NodeContext& context, int gain, double offset) {
 }
 std::int64_t offset_place(std::int64_t before) { return (before + 63) / 64 * 64; }
 
-// What multiplies xhat, or null for 1: the gain itself, or offset + gain in `memory`.
+// Returns the factor of xhat, or null for 1: the gain, or offset + gain in `memory`.
 const float* weights(const TensorRef& gain, double offset, void* memory) {
   if (!gain || offset == 0) return gain.as<float>();
   float* const sums = static_cast<float*>(memory);

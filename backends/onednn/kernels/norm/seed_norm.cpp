@@ -25,7 +25,7 @@ struct SeedSums {
 };
 using SeedPlan = TilePlan<SeedSums::kCount, SeedSums::kCount>;
 
-// What the gradient of an element takes from its row; tanh is that of the score.
+// The terms of a row in the gradient of its elements; tanh is that of the score.
 struct RowFactors {
   float tanh, slope, dscore;
 };

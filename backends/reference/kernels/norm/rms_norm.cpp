@@ -14,7 +14,7 @@ using Out = RmsNormOutput;
 using BackIn = RmsNormBackwardInput;
 using BackOut = RmsNormGradient;
 
-// What multiplies xhat; `gain` is its place.
+// Returns the factor of xhat; `gain` is the place of the gain.
 Eigen::RowVectorXd weights(const Binding& b, int gain, const RowSizes& sizes, double offset) {
   if (!b.inputs[gain]) return Eigen::RowVectorXd::Ones(sizes.width);
   return vector(b.inputs[gain]).transpose().array() + offset;
