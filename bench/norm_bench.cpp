@@ -24,15 +24,15 @@ Tensor standard_normal(const Shape& shape, const std::string& name) {
   return value;
 }
 
-// How many tensors as large as x a backward must read: dy and, unless the deviation counts as
-// constant, x or y.
-std::int64_t tensors_read(const Graph& backward, std::int64_t elements) {
+// How many tensors as large as x a backward must read: dy, the gradient of the sum if there is one
+// and, unless the deviation counts as constant, x or y.
+std::int64_t tensors_read(const Graph& backward, std::int64_t elements, bool has_residual) {
   std::int64_t count = 0;
   for (int i = 0; i < backward.size(); ++i) {
     const Node& node = backward.node(i);
     count += node.kind == NodeKind::kInput && node.outputs[0].shape.elements() == elements;
   }
-  return std::min<std::int64_t>(count, 2);
+  return std::min<std::int64_t>(count, has_residual ? 3 : 2);
 }
 
 // A kernel that copies between two buffers of its own: no other copy changes which of them are in
@@ -84,30 +84,35 @@ struct Turns {
 
 // The tensors and programs of one norm on one x.
 struct Measured {
-  Tensor x, dy;
+  Feeds feeds;
   nn::Norm norm;
   NormPrograms programs;
 
-  Measured(Backend& backend, const std::string& name, const Shape& shape, bool is_narrow)
-      : x(given(shape, "x", is_narrow)),
-        dy(given(shape, "dy", is_narrow)),
+  Measured(Backend& backend, const std::string& name, const Shape& shape,
+           const NormBenchOptions& options)
+      : feeds(given(shape, options)),
         norm(nn::Norm::parse(name)),
-        programs(backend, graph(norm, shape, is_narrow), x, dy) {
+        programs(backend, graph(norm, shape, options), feeds) {
     check(programs.forward.kernels() > 0 && programs.backward.kernels() > 0, ErrorKind::kUsage,
           "norm {}: has nothing to measure", name);
   }
 
  private:
   // In float32, which PyTorch is given, but numbers that bf16 holds.
-  static Tensor given(const Shape& shape, const std::string& name, bool is_narrow) {
-    Tensor value = standard_normal(shape, name);
-    return is_narrow ? value.to(DType::kBF16).to(DType::kF32) : std::move(value);
+  static Feeds given(const Shape& shape, const NormBenchOptions& options) {
+    Feeds feeds;
+    for (const char* name : {"x", "dy", "residual", "dsum"}) {
+      Tensor value = standard_normal(shape, name);
+      feeds[name] = options.is_narrow ? value.to(DType::kBF16).to(DType::kF32) : std::move(value);
+      if (!options.has_residual && feeds.size() == 2) break;
+    }
+    return feeds;
   }
-  static Graph graph(const nn::Norm& norm, const Shape& shape, bool is_narrow) {
-    check(!is_narrow || norm.name() != "weightnorm", ErrorKind::kUsage,
+  static Graph graph(const nn::Norm& norm, const Shape& shape, const NormBenchOptions& options) {
+    check(!options.is_narrow || norm.name() != "weightnorm", ErrorKind::kUsage,
           "norm weightnorm: has no x that could be bf16");
-    Graph wide = norm_graph(norm, shape);
-    return is_narrow ? narrow_norms(wide) : std::move(wide);
+    Graph wide = norm_graph(norm, shape, options.has_residual);
+    return options.is_narrow ? narrow_norms(wide) : std::move(wide);
   }
 };
 
@@ -118,14 +123,17 @@ int repeats_for(std::int64_t tensor_bytes) {
 }
 
 void measure(Backend& backend, NormBench& result, int rounds, const NormBenchOptions& options) {
-  Measured m(backend, result.norm, result.x, options.is_narrow);
+  Measured m(backend, result.norm, result.x, options);
+  const Tensor &x = m.feeds.at("x"), &dy = m.feeds.at("dy");
   TorchPeer* const torch = options.torch;
   const DType element = options.is_narrow ? DType::kBF16 : DType::kF32;
-  const std::int64_t tensor = m.x.elements() * size_of(backend.storage(element));
-  result.forward.bytes = 2 * tensor;
-  result.backward.bytes = (1 + tensors_read(m.programs.backward_graph, m.x.elements())) * tensor;
+  const std::int64_t tensor = x.elements() * size_of(backend.storage(element));
+  result.forward.bytes = (options.has_residual ? 4 : 2) * tensor;
+  result.backward.bytes =
+      (1 + tensors_read(m.programs.backward_graph, x.elements(), options.has_residual)) * tensor;
   const Copies forward(backend, result.forward.bytes), backward(backend, result.backward.bytes);
-  const auto peer = options.is_narrow ? nullptr : make_norm_peer(backend, result.norm, m.x, m.dy);
+  const bool has_peer = !options.is_narrow && !options.has_residual;
+  const auto peer = has_peer ? make_norm_peer(backend, result.norm, x, dy) : nullptr;
   Turns turns{backend};
   turns.add_pass(result.forward, m.programs.forward, forward, peer ? &peer->forward : nullptr);
   turns.add_pass(result.backward, m.programs.backward, backward, peer ? &peer->backward : nullptr);
@@ -135,7 +143,7 @@ void measure(Backend& backend, NormBench& result, int rounds, const NormBenchOpt
       [&](int n) { return sample_in_turns(turns.bodies, n, repeats, &backend); }};
   std::vector<TorchMode> modes;
   if (torch != nullptr) {
-    TorchCase task = m.programs.torch_case(m.norm, m.x, m.dy);
+    TorchCase task = m.programs.torch_case(m.norm, m.feeds);
     task.what["is_narrow"] = task.is_narrow = options.is_narrow;
     modes = torch->set_up(task);
     result.torch_refusal = refusals_of(modes);

@@ -17,7 +17,8 @@ struct NormPass {
   std::optional<Timing> streamed;  // a copy past the caches, where the norm's result goes past them
   std::optional<Timing> peer;      // oneDNN's own primitive, where it has one (see norm_peer.h)
   // The fewest bytes that must move: forward x in and y out; backward x (or y) and dy in and dx
-  // out, or only dy in and dx out for a norm whose deviation counts as constant.
+  // out, or only dy in and dx out for a norm whose deviation counts as constant. With a residual,
+  // forward that in and the sum out, too; backward the sum's gradient in.
   std::int64_t bytes = 0;
 
   double gigabytes_per_second() const { return double(bytes) / norm.median * 1e-9; }
@@ -41,6 +42,7 @@ struct NormBench {
 struct NormBenchOptions {
   TorchPeer* torch = nullptr;  // times PyTorch, too
   bool is_narrow = false;      // x, dy, y and dx are bf16 (narrow_norms)
+  bool has_residual = false;   // the norm reads x + residual, which is a result, too (norm_graph)
 };
 
 // Times the norm (as nn::Norm::parse takes it) of x in training mode. All bodies run in turns;

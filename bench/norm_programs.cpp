@@ -29,13 +29,13 @@ Graph exposing(const Graph& graph, const Graph& part) {
 }
 
 // Feeds the program of a part with what the whole was fed with, or has just computed.
-void feed_part(Program& program, const Program& whole, const Tensor& x, const Tensor& dy) {
+void feed_part(Program& program, const Program& whole, const Feeds& feeds) {
   for (int i = 0; i < program.graph().size(); ++i) {
     const Node& node = program.graph().node(i);
     if (node.kind != NodeKind::kInput) continue;
-    const bool is_fed = node.name == "x" || node.name == "dy";
-    if (is_fed) {
-      program.feed(node.name, node.name == "x" ? x : dy);
+    const auto fed = feeds.find(node.name);
+    if (fed != feeds.end()) {
+      program.feed(node.name, fed->second);
     } else {
       program.feed(node.name, whole.fetch(node.name, true));
     }
@@ -47,17 +47,28 @@ void feed_part(Program& program, const Program& whole, const Tensor& x, const Te
 bool is_norm_forward(const Node& node) { return is_of_norm(node) && !is_backward(node); }
 bool is_norm_backward(const Node& node) { return is_of_norm(node) && is_backward(node); }
 
-Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
+Graph norm_graph(const nn::Norm& norm, const Shape& shape, bool has_residual) {
   Graph graph;
   nn::Net net{graph};
   net.step = net.first_row = graph.constant(Tensor(DType::kI32, {}));
   const Value x = graph.input("x", {DType::kF32, shape});
   const Value dy = graph.input("dy", {DType::kF32, shape});
-  const Value y = norm.alone(net, kScope, x);
+  Value sum = x;
+  if (has_residual) {
+    const Value residual = graph.input("residual", {DType::kF32, shape});
+    const Graph::Scope scope = graph.scope(kScope);
+    sum = ops::add(graph, x, residual);
+  }
+  const Value y = norm.alone(net, kScope, sum);
   std::vector<Value> wrt{x};
   for (Value parameter : graph.leaves(NodeKind::kParameter)) wrt.push_back(parameter);
   graph.mark_output("y", y);
-  const Value loss = ops::sum(graph, ops::mul(graph, y, dy));
+  Value loss = ops::sum(graph, ops::mul(graph, y, dy));
+  if (has_residual) {
+    graph.mark_output("sum", sum);
+    const Value dsum = graph.input("dsum", {DType::kF32, shape});
+    loss = ops::add(graph, loss, ops::sum(graph, ops::mul(graph, sum, dsum)));
+  }
   const Gradients gradients = differentiate(graph, loss, wrt, Unreached::kZero);
   net.update(gradients.states);
   for (std::size_t i = 0; i < wrt.size(); ++i) {
@@ -66,7 +77,7 @@ Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
   return run_passes(graph);
 }
 
-NormPrograms::NormPrograms(Backend& backend, const Graph& graph, const Tensor& x, const Tensor& dy)
+NormPrograms::NormPrograms(Backend& backend, const Graph& graph, const Feeds& feeds)
     : forward_graph(part_of(graph, is_norm_forward)),
       backward_graph(part_of(graph, is_norm_backward)),
       both_graph(part_of(graph, is_of_norm)),
@@ -75,20 +86,18 @@ NormPrograms::NormPrograms(Backend& backend, const Graph& graph, const Tensor& x
       backward(backend, variables, backward_graph, kAsItIs),
       both(backend, variables, both_graph, kAsItIs) {
   Program whole(backend, variables, exposing(graph, backward_graph), kAsItIs);
-  whole.feed("x", x);
-  whole.feed("dy", dy);
+  for (const auto& [name, value] : feeds) whole.feed(name, value);
   for (int step = 0; step < kSteps; ++step) whole.run();
   for (const NamedValue& output : graph.outputs()) {
     results.push_back({output.name, probe(whole.fetch(output.name))});
   }
-  for (Program* program : {&forward, &backward, &both}) feed_part(*program, whole, x, dy);
+  for (Program* program : {&forward, &backward, &both}) feed_part(*program, whole, feeds);
 }
 
-TorchCase NormPrograms::torch_case(const nn::Norm& norm, const Tensor& x, const Tensor& dy) const {
+TorchCase NormPrograms::torch_case(const nn::Norm& norm, const Feeds& feeds) const {
   TorchCase task{
       .what = {{"norm", norm_facts(norm)}, {"steps", kSteps}}, .given = {}, .expected = results};
-  task.given.push_back({"x", x.clone()});
-  task.given.push_back({"dy", dy.clone()});
+  for (const auto& [name, value] : feeds) task.given.push_back({name, value.clone()});
   for (const auto& [name, variable] : variables.all()) {
     if (variable.kind != NodeKind::kParameter) continue;
     task.given.push_back({name, variables.read(name), true});

@@ -2,13 +2,15 @@
 #pragma once
 
 #include "bench/torch_peer.h"
-#include "src/runtime/program.h"
+#include "src/runtime/run_graph.h"
 
 namespace keel::bench {
 
 // x -> y and, for a given dy, the gradients of x and of the parameters, as outputs "y" and
-// "gradient of x", "gradient of norm/gain", .... Throws Error{kUsage} where the norm refuses x.
-Graph norm_graph(const nn::Norm& norm, const Shape& x);
+// "gradient of x", "gradient of norm/gain", .... With a residual the norm reads the sum of x and
+// the input "residual", as in a pre-norm Transformer; it is the output "sum", whose gradient is the
+// input "dsum". Throws Error{kUsage} where the norm refuses x.
+Graph norm_graph(const nn::Norm& norm, const Shape& x, bool has_residual = false);
 
 // Whether a node of that graph computes y, or a gradient.
 bool is_norm_forward(const Node& node);
@@ -22,11 +24,11 @@ struct NormPrograms {
   Program forward, backward, both;
   std::vector<TorchCase::Expected> results;  // of the third step, from the whole
 
-  // Makes the programs of norm_graph(...) for these x and dy.
-  NormPrograms(Backend& backend, const Graph& graph, const Tensor& x, const Tensor& dy);
+  // Makes the programs of norm_graph(...) for these inputs.
+  NormPrograms(Backend& backend, const Graph& graph, const Feeds& feeds);
 
   // The same steps for PyTorch.
-  TorchCase torch_case(const nn::Norm& norm, const Tensor& x, const Tensor& dy) const;
+  TorchCase torch_case(const nn::Norm& norm, const Feeds& feeds) const;
 };
 
 }  // namespace keel::bench

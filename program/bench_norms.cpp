@@ -157,8 +157,9 @@ void measure(const NormBenchArgs& args, int threads, const std::vector<Shape>& s
   if (torch) results.torch_versions.push_back(torch->version());
   for (const std::string& norm : args.norms) {
     for (const Shape& shape : shapes) {
-      results.rows.push_back({threads, bench::bench_norm(*backend, norm, shape, args.rounds,
-                                                         {torch.get(), args.is_narrow()})});
+      results.rows.push_back(
+          {threads, bench::bench_norm(*backend, norm, shape, args.rounds,
+                                      {torch.get(), args.is_narrow(), args.residual})});
     }
   }
 }
@@ -166,11 +167,9 @@ void measure(const NormBenchArgs& args, int threads, const std::vector<Shape>& s
 void print_results_json(const Results& results, const NormBenchArgs& args) {
   Json rows = Json::array();
   for (const Row& row : results.rows) rows.push_back(row_json(row));
-  Json json{{"processor", processor_text()},
-            {"backends", results.backends},
-            {"compute", args.compute},
-            {"rounds", args.rounds},
-            {"copy", kCopy}};
+  Json json{{"processor", processor_text()}, {"backends", results.backends},
+            {"compute", args.compute},       {"residual", args.residual},
+            {"rounds", args.rounds},         {"copy", kCopy}};
   if (!results.torch_versions.empty()) json["torch"] = results.torch_versions[0];
   json["norms"] = rows;
   print_json(json);
@@ -200,6 +199,7 @@ int run_bench_norms(NormBenchArgs args) {
     text += fmt::format("beside PyTorch {}\n", results.torch_versions[0]);
   }
   if (args.is_narrow()) text += "x, dy, y and dx in bf16\n";
+  if (args.residual) text += "x + residual is normalized, and is a result, too\n";
   print(text + text_of(results.rows, !results.torch_versions.empty()));
   return 0;
 }

@@ -147,6 +147,8 @@ void add_bench_norms(CLI::App& bench, Command command) {
   app->add_option("--compute", args->compute,
                   "f32 (the default) or bf16: the type of x, dy, y and dx")
       ->check(CLI::IsMember({"f32", "bf16"}));
+  app->add_flag("--residual", args->residual,
+                "the sum of x and a residual is normalized, and is a result, too");
   CLI::Option* hashes =
       app->add_flag("--hashes", args->hashes,
                     "print hashes of the results on some 1,400 shapes instead of times");
@@ -155,7 +157,7 @@ void add_bench_norms(CLI::App& bench, Command command) {
       ->needs(hashes);
   add_peer(*app, args->peer, kNormPeerModes);
   add_rounds(*app, args->rounds);
-  for (const char* timed : {"--shapes", "--compute", "--peer", "--rounds"}) {
+  for (const char* timed : {"--shapes", "--compute", "--residual", "--peer", "--rounds"}) {
     hashes->excludes(app->get_option(timed));
   }
   add_backend(*app, args->run);

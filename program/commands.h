@@ -162,6 +162,7 @@ struct NormBenchArgs {
   std::vector<int> threads;                // each measured; 0: all; empty: 1 and 2, on cuda 0
   PeerArgs peer;
   std::string compute = "f32";
+  bool residual = false;
   int rounds = 50;
   bool hashes = false;  // of results, in place of times
   std::string against;  // a file with such hashes; empty: none

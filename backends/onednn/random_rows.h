@@ -25,13 +25,22 @@ struct RandomRows {
 // [begin, end) of blocks of `each` elements.
 template <class In, class Attrs, class Run>
 Prepared by_sampled_rows(const Attrs& attrs, const SampledRows& rows, std::int64_t each, Run run) {
-  return kernel_of([=](const Binding& b) {
+  const auto sampled_by = [=](const Binding& b) {
     const auto scalar = [&](int place) { return *b.inputs[std::size_t(place)].as<std::int32_t>(); };
-    const RandomRows sampled{PhiloxStream::of(attrs, scalar(In::kStep)), rows,
-                             scalar(In::kFirstRow)};
+    return RandomRows{PhiloxStream::of(attrs, scalar(In::kStep)), rows, scalar(In::kFirstRow)};
+  };
+  const auto all = [=](const Binding& b) {
+    const RandomRows sampled = sampled_by(b);
     parallel_range(sampled.blocks(each), kBlockElements / each,
                    [&](std::int64_t begin, std::int64_t end) { run(b, sampled, begin, end); });
-  });
+  };
+  // Where no block is partly filled, elements [first, last) are blocks of their own.
+  if (rows.width % each != 0) return kernel_of(all);
+  const auto range = [=](const Binding& b, std::int64_t first, std::int64_t last) {
+    run(b, sampled_by(b), first / each, last / each);
+  };
+  return element_kernel_of(
+      range, [all](const Binding& b, const auto&) { all(b); }, each);
 }
 
 }  // namespace keel::onednn

@@ -6,6 +6,7 @@
 
 #include "backends/onednn/blocks.h"
 #include "src/ops/norm/sizes.h"
+#include "src/runtime/backend.h"
 
 namespace keel::onednn {
 
@@ -13,6 +14,28 @@ namespace keel::onednn {
 struct RowRange {
   std::size_t first, last, width;
 };
+
+// Runs body(rows) on a range of rows, and the neighbours before and after it: on the whole range,
+// or with neighbours on parts of it that stay in a cache.
+template <class Body>
+void with_neighbours(const Neighbours& neighbours, const RowRange& range, const Body& body) {
+  if (neighbours.before.empty() && neighbours.after.empty()) return body(range);
+  // A multiple of the rows that a kernel takes together, which must not depend on neighbours.
+  constexpr std::size_t kElements = 8 * 1024, kTogether = 4;
+  const std::size_t rows =
+      std::max(kElements / range.width / kTogether, std::size_t{1}) * kTogether;
+  for (std::size_t first = range.first; first < range.last; first += rows) {
+    const RowRange part{first, std::min(first + rows, range.last), range.width};
+    const auto run = [&](const std::vector<ElementWork>& works) {
+      for (const ElementWork& work : works) {
+        work(std::int64_t(part.first * range.width), std::int64_t(part.last * range.width));
+      }
+    };
+    run(neighbours.before);
+    body(part);
+    run(neighbours.after);
+  }
+}
 
 struct RowBlocks {
   std::int64_t rows, width, block, count;  // `count` blocks of `block` rows, the last one shorter
@@ -27,6 +50,17 @@ struct RowBlocks {
     });
   }
 };
+
+// Makes the kernel of a norm whose rows do not depend on each other: run(binding, range) computes
+// some of them.
+template <class Run>
+Prepared kernel_of_rows(const RowBlocks& blocks, Run run) {
+  return row_kernel_of(blocks.width, [=](const Binding& b, const Neighbours& neighbours) {
+    blocks.run([&](std::size_t, const RowRange& range) {
+      with_neighbours(neighbours, range, [&](const RowRange& part) { run(b, part); });
+    });
+  });
+}
 
 inline RowBlocks row_blocks(const RowSizes& sizes, std::int64_t block) {
   return {sizes.rows, sizes.width, block, (sizes.rows + block - 1) / block};

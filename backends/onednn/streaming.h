@@ -18,6 +18,7 @@ inline constexpr std::int64_t kStreamedBytes = 16 << 20;
 // in place of an input, the usual case in a training step, is not streamed: what was just read
 // would be evicted first, and a norm's backward takes 1.4 to 1.6 times as long.
 inline bool is_streamed(const Binding& b, std::size_t row) {
+  if (b.is_read_next) return false;
   const TensorRef& result = b.outputs.front();
   const auto is_result = [&](const TensorRef& input) { return input.data == result.data; };
   constexpr std::int64_t kLine = 64;

@@ -70,13 +70,15 @@ class NormCase:
         if case.get("is_narrow", False):  # a module that was moved to bf16
             x, dy = x.bfloat16(), dy.bfloat16()
             parameters = {n: p.detach().bfloat16().requires_grad_() for n, p in parameters.items()}
-        self.x, self.dy = x.requires_grad_(), dy
+        self.x, self.dy = x.requires_grad_(), [dy]
         self.parameters = parameters
         facts = case["norm"]
         if mode == "plain" and facts["name"] not in FUSED:
             raise ValueError(f"{facts['name']} is composed as its formulas read already")
         norm = Norm(facts, "norm/", parameters, self.x.shape, fused=mode in ("usual", "graph"))
         self.norm, self.numbers = NORMS[facts["name"]](norm), norm.numbers
+        if "residual" in inputs:
+            self.take_residual(*(inputs[n].to(x.dtype) for n in ("residual", "dsum")))
         self.draws = facts["name"] == "noisybatchnorm"
         if mode == "compiled":
             self.norm = compiled(self.norm)
@@ -90,9 +92,17 @@ class NormCase:
     def forward(self):
         return self.norm(self.x)
 
+    def take_residual(self, residual, dsum):
+        """The norm of x + residual, which is a result, too."""
+        def norm_of_sum(x, of_sum=self.norm):
+            total = x + residual
+            return of_sum(total), total
+        self.norm, self.dy = norm_of_sum, [*self.dy, dsum]
+
     def both(self):
         y = self.norm(self.x)
-        return y, torch.autograd.grad(y, [self.x, *self.parameters.values()], self.dy)
+        results = y if isinstance(y, tuple) else [y]
+        return y, torch.autograd.grad(results, [self.x, *self.parameters.values()], self.dy)
 
     def drop(self):
         """A norm keeps nothing from one call to the next."""
@@ -103,7 +113,8 @@ class NormCase:
             y, gradients = self.bodies[-1]()
         self.numbers.given = None
         names = ["x", *self.parameters]
-        return {"y": y} | {"gradient of " + n: g for n, g in zip(names, gradients)}
+        results = dict(zip(("y", "sum"), y if isinstance(y, tuple) else [y]))
+        return results | {"gradient of " + n: g for n, g in zip(names, gradients)}
 
 
 class StepCase:

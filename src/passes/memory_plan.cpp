@@ -23,6 +23,13 @@ std::int64_t element_bytes(const Buffer& buffer, const PlanOptions& options) {
   return options.element_bytes ? options.element_bytes(buffer.dtype) : size_of(buffer.dtype);
 }
 
+// The span that has the node, or the node alone.
+NodeSpan span_of(std::span<const NodeSpan> spans, int node) {
+  const auto next = std::ranges::upper_bound(spans, node, {}, &NodeSpan::first);
+  if (next == spans.begin() || std::prev(next)->last < node) return {node, node};
+  return *std::prev(next);
+}
+
 std::vector<PlacedBlock> make_blocks(const Graph& graph, const BufferAssignment& assignment,
                                      const PlanOptions& options) {
   std::vector<PlacedBlock> blocks;
@@ -34,6 +41,10 @@ std::vector<PlacedBlock> make_blocks(const Graph& graph, const BufferAssignment&
   }
   for (std::size_t i = 0; i < options.workspaces.size(); ++i) {
     blocks.push_back({aligned_size(options.workspaces[i]), {int(i), int(i)}});
+  }
+  for (PlacedBlock& block : blocks) {
+    block.life.first = span_of(options.at_once, block.life.first).first;
+    block.life.last = span_of(options.at_once, block.life.last).last;
   }
   return blocks;
 }

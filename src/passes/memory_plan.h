@@ -34,11 +34,18 @@ struct MemoryPlan {
   const Location& at(Value v) const { return locations[v]; }
 };
 
+// Nodes first to last, all of which run at once.
+struct NodeSpan {
+  int first, last;
+};
+
 struct PlanOptions {
   // Bytes in which a backend stores one element of a type; the default is the type's own size.
   std::function<std::int64_t(DType)> element_bytes = {};
   std::span<const std::int64_t> workspaces = {};  // bytes of each node; empty: none
   bool guarded = false;  // updates must be skipped when a guard is not finite
+  // In ascending order. What is alive at one node of a span lives from its first to its last.
+  std::span<const NodeSpan> at_once = {};
 };
 
 // Lifetimes follow the node order. Inputs and outputs of the graph live through the whole run.

@@ -57,11 +57,21 @@ struct TensorRef {
 struct Binding {
   std::vector<TensorRef> inputs, outputs;
   void* workspace = nullptr;
+  bool is_read_next = false;  // whether the result is read at once, and should stay in a cache
 };
 
 // A kernel with everything it needs bound in; calling it must not allocate, throw or lock. It reads
 // and writes no tensor but those of its Binding: backends order kernels only by these.
 using Kernel = std::function<void()>;
+
+// A kernel's work on the elements [first, last) of its result.
+using ElementWork = std::function<void(std::int64_t first, std::int64_t last)>;
+
+// Kernels that run on the rows of a norm before it reads them, and after it has written them, in
+// this order (src/runtime/joined_rows.h).
+struct Neighbours {
+  std::vector<ElementWork> before, after;
+};
 
 // The result of preparing a node, before memory is planned.
 struct Prepared {
@@ -69,6 +79,13 @@ struct Prepared {
   std::int64_t workspace = 0;  // bytes, alive while the kernel runs
   std::string refusal = {};    // why the backend does not run this node; empty: it does
   std::int64_t holds = 0;  // bytes of the host, about, that a bound kernel holds beside addresses
+  // Of a kernel that may run on any ranges of its result's elements that begin and end at multiples
+  // of `row`, and of inputs as large as the result reads only the same elements.
+  std::function<ElementWork(const Binding&)> bind_elements = {};
+  // Of a norm that goes through rows of `row` elements; what it reads and writes of the size of x,
+  // it does row by row, and no other row is needed.
+  std::function<Kernel(const Binding&, const Neighbours&)> bind_rows = {};
+  std::int64_t row = 1;
 };
 
 // A node whose kernel is `run`, called with the node's addresses.
@@ -78,6 +95,30 @@ Prepared kernel_of(Run run, std::int64_t workspace = 0) {
           workspace,
           {},
           std::int64_t(sizeof(Run))};
+}
+
+// The same for a kernel that works on elements: run(binding, first, last) computes a range of them,
+// and all(binding, run) shares all out among threads.
+template <class Run, class All>
+Prepared element_kernel_of(Run run, All all, std::int64_t row = 1) {
+  Prepared prepared = kernel_of([run, all](const Binding& b) { all(b, run); });
+  prepared.bind_elements = [run](const Binding& b) -> ElementWork {
+    return [run, b](std::int64_t first, std::int64_t last) { run(b, first, last); };
+  };
+  prepared.row = row;
+  return prepared;
+}
+
+// The same for a norm that goes through rows: run(binding, neighbours) runs the neighbours on each
+// of them.
+template <class Run>
+Prepared row_kernel_of(std::int64_t row, Run run, std::int64_t workspace = 0) {
+  Prepared prepared = kernel_of([run](const Binding& b) { run(b, Neighbours()); }, workspace);
+  prepared.bind_rows = [run](const Binding& b, const Neighbours& neighbours) -> Kernel {
+    return [run, b, neighbours] { run(b, neighbours); };
+  };
+  prepared.row = row;
+  return prepared;
 }
 
 inline Prepared refuse(std::string reason) { return {nullptr, 0, std::move(reason)}; }

@@ -1,18 +1,14 @@
 #include "src/runtime/program.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 
 #include "src/graph/verify.h"
+#include "src/ops/shard_parts.h"
 #include "src/passes/pipeline.h"
 
 namespace keel {
-namespace {
 
 bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || is_view(node); }
-
-}  // namespace
 
 Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each) {
   const auto panels = [&](const Graph& g, const Node& product) {
@@ -52,9 +48,12 @@ Program::Program(Backend& backend, Variables& variables, const Graph& graph,
   std::vector<Prepared> prepared(std::size_t(graph_.size()));
   std::vector<std::int64_t> workspaces(prepared.size(), 0);
   prepare(prepared, workspaces);
+  join(prepared, options);
+  std::vector<NodeSpan> at_once;
+  for (const JoinedRows& rows : joined_) at_once.push_back({rows.first, rows.last});
   // The planner knows no backend.
   const auto stored_bytes = [&](DType dtype) { return size_of(backend_.storage(dtype)); };
-  plan_ = plan_memory(graph_, {stored_bytes, workspaces, !options.guard.empty()});
+  plan_ = plan_memory(graph_, {stored_bytes, workspaces, !options.guard.empty(), at_once});
   place(variables, options);
   bind(prepared, options);
   find_collectives();
@@ -97,25 +96,53 @@ void Program::enter_carries() {
   for (const Carries::Place& place : carries_) place.enter();
 }
 
+// A program that runs in parts joins nothing: a part may end between two kernels.
+void Program::join(const std::vector<Prepared>& prepared, const CompileOptions& options) {
+  const bool has_parts = std::ranges::any_of(graph_.outputs(), [](const NamedValue& output) {
+    return output.name.starts_with(kCollective);
+  });
+  if (options.join_rows && !has_parts) joined_ = find_joined_rows(graph_, prepared);
+}
+
+Binding Program::binding_of(int index) const {
+  const Node& node = graph_.node(index);
+  Binding binding;
+  for (Value v : node.inputs) binding.inputs.push_back(v.valid() ? ref(v) : TensorRef{});
+  for (int port = 0; port < int(node.outputs.size()); ++port) {
+    binding.outputs.push_back(ref({index, port}));
+  }
+  const std::int64_t offset = plan_.workspace_offsets[index];
+  if (offset >= 0) binding.workspace = arena_->address() + offset;
+  return binding;
+}
+
+void Program::add_kernel(Kernel kernel, const NodeSpan& nodes, std::int64_t bytes) {
+  kernels_.push_back(std::move(kernel));
+  kernel_nodes_.push_back(nodes);
+  kernel_bytes_ += bytes;
+}
+
 void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& options) {
+  auto joined = joined_.begin();
   for (int i = 0; i < graph_.size(); ++i) {
-    const Node& node = graph_.node(i);
-    if (runs_no_kernel(node)) continue;
-    Binding binding;
-    for (Value v : node.inputs) binding.inputs.push_back(v.valid() ? ref(v) : TensorRef{});
-    for (int port = 0; port < int(node.outputs.size()); ++port) {
-      binding.outputs.push_back(ref({i, port}));
+    const bool begins = joined != joined_.end() && joined->first == i;
+    const int last = begins ? joined->last : i;
+    std::vector<Binding> bindings;
+    std::int64_t bytes = 0;
+    for (int node = i; node <= last; ++node) {
+      bindings.push_back(binding_of(node));
+      bytes += bytes_of(bindings.back()) + prepared[std::size_t(node)].holds;
     }
-    const std::int64_t offset = plan_.workspace_offsets[i];
-    if (offset >= 0) binding.workspace = arena_->address() + offset;
-    kernels_.push_back(prepared[std::size_t(i)].bind(binding));
-    kernel_nodes_.push_back(i);
-    kernel_bytes_ += bytes_of(binding) + prepared[std::size_t(i)].holds;
+    if (begins) {
+      add_kernel(join_rows(*joined++, prepared, bindings), {i, last}, bytes);
+    } else if (!runs_no_kernel(graph_.node(i))) {
+      add_kernel(prepared[std::size_t(i)].bind(bindings[0]), {i, i}, bytes);
+    }
+    i = last;
   }
   const TensorRef guard = options.guard.empty() ? TensorRef{} : ref(output(options.guard));
   for (const Update& update : plan_.copies) {
-    kernels_.push_back(backend_.copy(ref(update.leaf), ref(update.next), guard));
-    kernel_nodes_.push_back(-1);
+    add_kernel(backend_.copy(ref(update.leaf), ref(update.next), guard), {-1, -1}, 0);
   }
 }
 
@@ -214,92 +241,6 @@ double Program::scalar(const std::string& name) const {
   place.memory->download(place.offset, raw, size_of(dtype));
   convert(raw, dtype, &result, DType::kF64, 1);
   return result;
-}
-
-std::vector<NodeTime> Program::profile(int repeats) {
-  using Clock = std::chrono::steady_clock;
-  repeats = std::max(repeats, 1);
-  enter_carries();
-  std::vector<std::vector<double>> times(kernels_.size());
-  for (int r = 0; r < repeats; ++r) {
-    for (std::size_t k = 0; k < kernels_.size(); ++k) {
-      const auto start = Clock::now();
-      backend_.run({&kernels_[k], 1});
-      times[k].push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count());
-    }
-  }
-  std::vector<NodeTime> result;
-  for (std::size_t k = 0; k < kernels_.size(); ++k) {
-    std::ranges::nth_element(times[k], times[k].begin() + repeats / 2);
-    const int node = kernel_nodes_[k];
-    result.push_back({node < 0 ? "update" : graph_.node(node).name,
-                      node < 0 ? "copy" : std::string(graph_.node(node).op->name),
-                      times[k][std::size_t(repeats / 2)]});
-  }
-  return result;
-}
-
-std::optional<NonFinite> Program::inspect_outputs(int index) const {
-  const Node& node = graph_.node(index);
-  for (int port = 0; port < int(node.outputs.size()); ++port) {
-    const Value v{index, port};
-    if (!is_floating(graph_.type(v).dtype) || plan_.at(v).kind == Location::kAbsent) continue;
-    const Tensor value = download(v);
-    for (std::int64_t e = 0; e < value.elements(); ++e) {
-      if (std::isfinite(value.at(e))) continue;
-      const std::string_view what = node.op ? node.op->name : "leaf";
-      return NonFinite{node.name, fmt::format("output {} of {}", port, what), e, value.at(e), {}};
-    }
-  }
-  return std::nullopt;
-}
-
-bool Program::overwrites_leaf(int index) const {
-  for (int port = 0; port < int(graph_.node(index).outputs.size()); ++port) {
-    if (plan_.at({index, port}).kind == Location::kLeaf) return true;
-  }
-  return false;
-}
-
-std::string Program::inputs_text(const Node& node, const std::vector<Tensor>& values) const {
-  std::string text;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const Value v = node.inputs[i];
-    if (!v.valid()) continue;
-    double largest = 0;
-    for (std::int64_t e = 0; e < values[i].elements(); ++e) {
-      largest = std::max(largest, std::abs(values[i].at(e)));
-    }
-    text += fmt::format("{}{} {} up to {:.4g}", text.empty() ? "" : ", ", graph_.node(v.node).name,
-                        graph_.shape(v).text(), largest);
-  }
-  return text;
-}
-
-std::optional<NonFinite> Program::find_non_finite() {
-  enter_carries();
-  for (int i = 0; i < graph_.size(); ++i) {
-    const Node& node = graph_.node(i);
-    const bool is_met = node.kind == NodeKind::kInput && outputs_.contains(node.name);
-    if (node.kind == NodeKind::kOp || is_met) continue;
-    if (auto found = inspect_outputs(i)) return found;
-  }
-  for (std::size_t k = 0; k < kernels_.size(); ++k) {
-    const int index = kernel_nodes_[k];
-    if (index < 0 || overwrites_leaf(index)) continue;
-    const Node& node = graph_.node(index);
-    // Read before the node runs, for its output may take the place of an input.
-    std::vector<Tensor> inputs;
-    for (Value v : node.inputs) inputs.push_back(v.valid() ? download(v) : Tensor());
-    backend_.run({&kernels_[k], 1});
-    if (auto found = inspect_outputs(index)) {
-      found->inputs = inputs_text(node, inputs);
-      found->part =
-          std::ranges::count_if(collectives_, [&](const Collective& m) { return m.end <= k; });
-      return found;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace keel

@@ -12,6 +12,7 @@
 #include "src/runtime/arena.h"
 #include "src/runtime/carries.h"
 #include "src/runtime/constants.h"
+#include "src/runtime/joined_rows.h"
 #include "src/runtime/kept_values.h"
 #include "src/runtime/program_memory.h"
 #include "src/runtime/variables.h"
@@ -20,6 +21,7 @@ namespace keel {
 
 struct CompileOptions {
   bool optimize = true;        // run the passes; off shows the graph as it was built
+  bool join_rows = true;       // run neighbours of norms on the same rows (joined_rows.h)
   bool verify_passes = false;  // verify the graph after every pass, and not only after the last
   // Name of a scalar output. If it is not finite after a run, no leaf is updated. Optimizer steps
   // check this themselves: they update nothing when their scale is not finite.
@@ -41,8 +43,11 @@ struct CompileOptions {
 // program really runs. `verify_each` is that of PassOptions.
 Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each = false);
 
+// Whether a node is a leaf or a view.
+bool runs_no_kernel(const Node& node);
+
 struct NodeTime {
-  std::string name, op;
+  std::string name, op;    // of kernels that run together: of the norm; "add + layer_norm"
   double nanoseconds = 0;  // median over the profiled runs
 };
 
@@ -123,7 +128,11 @@ class Program {
   void enter_carries();
   void find_collectives();
   int first_reader(const std::string& input) const;
+  void join(const std::vector<Prepared>& prepared, const CompileOptions& options);
   void bind(const std::vector<Prepared>& prepared, const CompileOptions& options);
+  Binding binding_of(int node) const;
+  std::pair<std::string, std::string> text_of(std::size_t kernel) const;
+  void add_kernel(Kernel kernel, const NodeSpan& nodes, std::int64_t bytes);
   Place place_of(Value v) const;
   TensorRef ref(Value v) const;
   TensorType stored_type(Value v) const;
@@ -131,6 +140,7 @@ class Program {
   Value input(const std::string& name) const;
   Value output(const std::string& name) const;
   std::optional<NonFinite> inspect_outputs(int node) const;
+  std::optional<NonFinite> inspect_run(int node, const Kernel& kernel);
   bool overwrites_leaf(int node) const;
   std::string inputs_text(const Node& node, const std::vector<Tensor>& values) const;
 
@@ -151,8 +161,9 @@ class Program {
   std::vector<Collective> collectives_;
   std::vector<Kernel> parts_;  // the kernels between collectives
   KeptValues kept_;
-  std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy
-  std::int64_t kernel_bytes_ = 0;  // bytes that the kernels hold
+  std::vector<JoinedRows> joined_;      // nodes that one kernel runs, in order
+  std::vector<NodeSpan> kernel_nodes_;  // the nodes of each kernel, -1 for an update by copy
+  std::int64_t kernel_bytes_ = 0;       // bytes that the kernels hold
   std::unordered_map<std::string, Value> inputs_, outputs_;
 };
 

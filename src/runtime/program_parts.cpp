@@ -31,8 +31,9 @@ void Program::find_collectives() {
     check(first_reader(output.name) > output.value.node, ErrorKind::kInternal,
           "{} is read before it is given", output.name);
     // Copies of updates, which have no node, come last.
-    const auto end = std::ranges::find_if(
-        kernel_nodes_, [&](int node) { return node < 0 || node > output.value.node; });
+    const auto end = std::ranges::find_if(kernel_nodes_, [&](const NodeSpan& nodes) {
+      return nodes.first < 0 || nodes.first > output.value.node;
+    });
     collectives_.push_back({output.name, std::size_t(end - kernel_nodes_.begin())});
   }
   std::ranges::sort(collectives_, {}, &Collective::end);

@@ -223,12 +223,17 @@ void cast_range(const TensorRef& x, const TensorRef& y, std::int64_t begin, std:
           to, end - begin);
 }
 
+// Shares the elements of a result out among threads.
+constexpr auto run_all = [](const Binding& b, const auto& run) {
+  parallel_range(b.outputs[0].elements(), kBlockElements,
+                 [&](std::int64_t begin, std::int64_t end) { run(b, begin, end); });
+};
+
 Prepared prepare_cast(const NodeContext&) {
-  return kernel_of([](const Binding& b) {
-    const TensorRef &x = b.inputs[0], &y = b.outputs[0];
-    parallel_range(y.elements(), kBlockElements,
-                   [&](std::int64_t begin, std::int64_t end) { cast_range(x, y, begin, end); });
-  });
+  const auto cast = [](const Binding& b, std::int64_t begin, std::int64_t end) {
+    cast_range(b.inputs[0], b.outputs[0], begin, end);
+  };
+  return element_kernel_of(cast, run_all);
 }
 
 }  // namespace
@@ -239,10 +244,10 @@ Prepared prepare_elementwise(const NodeContext& context) {
   if (!fits_kernels(program)) return refuse("a fused program of too many operands or steps");
   const Plan plan = make_plan(context, program);
   if (plan.tiles > int(kMaxTiles)) return refuse("a fused program of too many results at once");
-  return kernel_of([plan](const Binding& b) {
-    parallel_range(b.outputs[0].elements(), kBlockElements,
-                   [&](std::int64_t begin, std::int64_t end) { Worker(plan, b).run(begin, end); });
-  });
+  const auto run = [plan](const Binding& b, std::int64_t begin, std::int64_t end) {
+    Worker(plan, b).run(begin, end);
+  };
+  return element_kernel_of(run, run_all);
 }
 
 }  // namespace keel::onednn

@@ -154,10 +154,8 @@ Prepared prepare_ada_norm(const NodeContext& context) {
   const auto attrs = context.attrs<AdaNormAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
-  return kernel_of([=](const Binding& b) {
-    blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(forward)(b, attrs, range);
-    });
+  return kernel_of_rows(blocks, [=](const Binding& b, const RowRange& range) {
+    HWY_DYNAMIC_DISPATCH(forward)(b, attrs, range);
   });
 }
 
@@ -165,10 +163,8 @@ Prepared prepare_ada_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<AdaNormAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(row_sizes(context.input(BackIn::kX).shape, attrs.axes));
-  return kernel_of([=](const Binding& b) {
-    blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(backward)(b, attrs, range);
-    });
+  return kernel_of_rows(blocks, [=](const Binding& b, const RowRange& range) {
+    HWY_DYNAMIC_DISPATCH(backward)(b, attrs, range);
   });
 }
 

@@ -99,20 +99,16 @@ HWY_EXPORT(backward);
 Prepared prepare_detach_norm(const NodeContext& context) {
   const auto attrs = context.attrs<DetachNormAttrs>();
   const RowBlocks blocks = independent_row_blocks(row_sizes(context.output().shape, attrs.axes));
-  return kernel_of([=](const Binding& b) {
-    blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(forward)(b, attrs.statistic(), range);
-    });
+  return kernel_of_rows(blocks, [=](const Binding& b, const RowRange& range) {
+    HWY_DYNAMIC_DISPATCH(forward)(b, attrs.statistic(), range);
   });
 }
 
 Prepared prepare_detach_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<DetachNormAttrs>();
   const RowBlocks blocks = independent_row_blocks(row_sizes(context.output().shape, attrs.axes));
-  return kernel_of([=](const Binding& b) {
-    blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(backward)(b, attrs, range);
-    });
+  return kernel_of_rows(blocks, [=](const Binding& b, const RowRange& range) {
+    HWY_DYNAMIC_DISPATCH(backward)(b, attrs, range);
   });
 }
 

@@ -98,10 +98,8 @@ Prepared prepare_group_scaling(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(scaled_groups(context.input(In::kX).shape, attrs.groups));
-  return kernel_of([=](const Binding& b) {
-    blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
-    });
+  return kernel_of_rows(blocks, [=](const Binding& b, const RowRange& range) {
+    HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
   });
 }
 
@@ -109,10 +107,8 @@ Prepared prepare_group_scaling_backward(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(scaled_groups(context.input(BackIn::kX).shape, attrs.groups));
-  return kernel_of([=](const Binding& b) {
-    blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(backward)(b, range);
-    });
+  return kernel_of_rows(blocks, [=](const Binding& b, const RowRange& range) {
+    HWY_DYNAMIC_DISPATCH(backward)(b, range);
   });
 }
 

@@ -84,14 +84,16 @@ void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t
   (std::make_index_sequence<kRows>());
 }
 
-void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
-              const RowRange& range) {
+void backward(const Binding& b, const BackwardPlan& plan, std::size_t block, const RowRange& range,
+              const Neighbours& neighbours) {
   const bool has_sums = !plan.is_wide && (b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias]);
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-    for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
-      backward_rows<T, rows()>(b, plan.statistic, row, range.width, has_sums ? &*sums : nullptr);
+    with_neighbours(neighbours, range, [&](const RowRange& part) HWY_ATTR {
+      for_row_groups(part, [&](auto rows, std::size_t row) HWY_ATTR {
+        backward_rows<T, rows()>(b, plan.statistic, row, range.width, has_sums ? &*sums : nullptr);
+      });
     });
   });
   if (has_sums) sums->end_run();
@@ -148,10 +150,8 @@ Prepared prepare_layer_norm(const NodeContext& context) {
   const auto attrs = context.attrs<LayerNormAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
-  return kernel_of([=](const Binding& b) {
-    blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(forward)(b, attrs.statistic(), range);
-    });
+  return kernel_of_rows(blocks, [=](const Binding& b, const RowRange& range) {
+    HWY_DYNAMIC_DISPATCH(forward)(b, attrs.statistic(), range);
   });
 }
 
@@ -163,15 +163,17 @@ Prepared prepare_layer_norm_backward(const NodeContext& context) {
   const bool wide = has_sums && is_wide(sizes);
   const RowBlocks blocks = gradient_row_blocks(sizes, kSums, has_sums);
   const BackwardPlan plan{attrs.statistic(), ColumnSums(kSums, blocks.width, blocks.count), wide};
-  const auto run = [=](const Binding& b) {
+  const auto run = [=](const Binding& b, const Neighbours& neighbours) {
     if (wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, blocks);
     blocks.run([&](std::size_t block, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(backward)(b, plan, block, range);
+      HWY_DYNAMIC_DISPATCH(backward)(b, plan, block, range, neighbours);
     });
     if (!wide) HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
   };
-  if (wide) return kernel_of(run, blocks.rows * std::int64_t(sizeof(float)));
-  return kernel_of(run, has_sums ? plan.sums.bytes() : 0);
+  if (!wide) return row_kernel_of(blocks.width, run, has_sums ? plan.sums.bytes() : 0);
+  // Sums of wide columns read all of dy before dx is written.
+  return kernel_of([run](const Binding& b) { run(b, {}); },
+                   blocks.rows * std::int64_t(sizeof(float)));
 }
 
 }  // namespace keel::onednn

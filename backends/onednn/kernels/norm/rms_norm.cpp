@@ -115,13 +115,15 @@ void backward_rows(const Binding& b, const float* w, std::size_t row, std::size_
 }
 
 void backward(const Binding& b, const BackwardPlan& plan, const float* w, std::size_t block,
-              const RowRange& range) {
+              const RowRange& range, const Neighbours& neighbours) {
   const bool has_sums = !plan.is_wide && (b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias]);
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-    for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
-      backward_rows<T, rows()>(b, w, row, range.width, has_sums ? &*sums : nullptr);
+    with_neighbours(neighbours, range, [&](const RowRange& part) HWY_ATTR {
+      for_row_groups(part, [&](auto rows, std::size_t row) HWY_ATTR {
+        backward_rows<T, rows()>(b, w, row, range.width, has_sums ? &*sums : nullptr);
+      });
     });
   });
   if (has_sums) sums->end_run();
@@ -174,13 +176,15 @@ Prepared prepare_rms_norm(const NodeContext& context) {
   const auto attrs = context.attrs<RmsNormAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
-  const auto run = [=](const Binding& b) {
+  const auto run = [=](const Binding& b, const Neighbours& neighbours) {
     const float* const w = weights(b.inputs[In::kGain], attrs.offset, b.workspace);
     blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(forward)(b, w, attrs.eps, range);
+      with_neighbours(neighbours, range, [&](const RowRange& part) {
+        HWY_DYNAMIC_DISPATCH(forward)(b, w, attrs.eps, part);
+      });
     });
   };
-  return kernel_of(run, offset_bytes(context, In::kGain, attrs.offset));
+  return row_kernel_of(blocks.width, run, offset_bytes(context, In::kGain, attrs.offset));
 }
 
 Prepared prepare_rms_norm_backward(const NodeContext& context) {
@@ -193,16 +197,19 @@ Prepared prepare_rms_norm_backward(const NodeContext& context) {
   const BackwardPlan plan{ColumnSums(kSums, blocks.width, blocks.count), wide};
   const std::int64_t of_sums = has_sums && !wide ? plan.sums.bytes() : 0;
   const std::int64_t of_offset = offset_bytes(context, BackIn::kGain, attrs.offset);
-  const auto run = [=](const Binding& b) {
+  const auto run = [=](const Binding& b, const Neighbours& neighbours) {
     const float* const w = weights(b.inputs[BackIn::kGain], attrs.offset,
                                    static_cast<std::byte*>(b.workspace) + offset_place(of_sums));
     if (wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, blocks);
     blocks.run([&](std::size_t block, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(backward)(b, plan, w, block, range);
+      HWY_DYNAMIC_DISPATCH(backward)(b, plan, w, block, range, neighbours);
     });
     if (!wide) HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
   };
-  return kernel_of(run, of_offset > 0 ? offset_place(of_sums) + of_offset : of_sums);
+  const std::int64_t workspace = of_offset > 0 ? offset_place(of_sums) + of_offset : of_sums;
+  // Sums of wide columns read all of dy before dx is written.
+  if (wide) return kernel_of([run](const Binding& b) { run(b, {}); }, workspace);
+  return row_kernel_of(blocks.width, run, workspace);
 }
 
 }  // namespace keel::onednn

@@ -98,10 +98,8 @@ Prepared prepare_scale_norm(const NodeContext& context) {
   const auto attrs = context.attrs<ScaleNormAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
-  return kernel_of([=](const Binding& b) {
-    blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
-    });
+  return kernel_of_rows(blocks, [=](const Binding& b, const RowRange& range) {
+    HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
   });
 }
 
