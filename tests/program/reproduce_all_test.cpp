@@ -1,6 +1,8 @@
 // keel reproduce all: every table on one page, with reasons where nothing can be trained.
 #include <set>
 
+#include "backends/backends.h"
+#include "program/reproduce_study.h"
 #include "studies/paper_table.h"
 #include "tests/program/helpers.h"
 #include "tests/support/temp_dir.h"
@@ -173,6 +175,24 @@ TEST_CASE("reproduce: studies have the data that they read without a task") {
     const std::string page = test::read_bytes(std::filesystem::path(out) / (figure.name + ".md"));
     CHECK(holds(page, " --data HERE\n") == figure.takes_data);
     CHECK(holds(page, "- Data: HERE.") == figure.takes_data);
+  }
+}
+
+TEST_CASE("reproduce: a study gets its seeds, recipe and data; an exact one no seeds") {
+  const auto backend = make_backend("reference");
+  ReproduceArgs args;
+  args.seeds = "5,6,7";
+  args.run.data = "HERE";
+  args.run.recipe = "short";
+  args.names_recipe = true;
+  for (const study::StudiedFigure& figure : study::studied_figures()) {
+    CAPTURE(figure.name);
+    const study::Options defaults{*backend}, options = study_options(figure, args, *backend);
+    const bool exact = study::find_study(figure.study).exact;
+    CHECK(options.seed == (exact ? defaults.seed : 5));
+    CHECK(options.seeds == (exact ? defaults.seeds : 3));
+    CHECK(options.recipe == (figure.takes_data ? "short" : defaults.recipe));
+    CHECK(options.data == (figure.takes_data ? "HERE" : defaults.data));
   }
 }
 
