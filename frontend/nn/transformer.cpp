@@ -9,9 +9,36 @@
 namespace keel::nn {
 namespace {
 
-LayerOptions projection(const TransformerOptions& options) {
-  return {.weight_init = options.projection_init.value_or(options.init),
-          .bias_init = options.projection_bias_init};
+// The initializer whose values are `factor` times those of init.
+FanInit scaled_init(const FanInit& init, double factor) {
+  if (factor == 1) return init;
+  return [init, factor](std::int64_t fan_in, std::int64_t fan_out) -> Initializer {
+    return [fill = init(fan_in, fan_out), factor](Tensor& value, const Philox& random) {
+      fill(value, random);
+      Tensor wide = value.to(DType::kF64);
+      for (double& v : wide.as<double>()) v *= factor;
+      value = wide.to(value.dtype());
+    };
+  };
+}
+
+double weight_factor(const TransformerOptions& options) {
+  return placement_factors(options.place, options.depth).weights;
+}
+
+// One of the projections "q", "k" and "v".
+Value projection(Net& net, const std::string& name, const Sequence& of,
+                 const TransformerOptions& options, double factor = 1) {
+  const FanInit init = options.projection_init.value_or(options.init);
+  const Value y =
+      linear(net, name, of.x, net.graph.shape(of.x).back(),
+             {.weight_init = scaled_init(init, factor), .bias_init = options.projection_bias_init});
+  return options.place == NormPlace::kHybrid ? options.norm(net, name + "/norm", y, of.mask) : y;
+}
+
+Value branch_scale(Net& net, const std::string& branch) {
+  const auto scope = net.graph.scope(branch);
+  return net.parameter("scale", {1}, zeros());
 }
 
 // x (batch, length, width) as so many rows; itself where it has them.
@@ -24,13 +51,41 @@ Value in_rows(Graph& g, Value x, std::int64_t rows) {
 }  // namespace
 
 Value residual(Net& net, Value x, const TransformerOptions& options, const Branch& branch) {
-  const bool pre = options.place == NormPlace::kPre;
-  const auto normalized = [&](Value v) {
-    return options.norm(net, branch.name + "/norm", v, branch.mask);
+  Graph& g = net.graph;
+  const PlacementFactors factors = placement_factors(options.place, options.depth);
+  const auto& f = branch.sublayer;
+  const auto norm = [&](Value v, const char* name = "norm") {
+    return options.norm(net, branch.name + "/" + name, v, branch.mask);
   };
-  const Value y = dropout(net, branch.sublayer(pre ? normalized(x) : x), options.dropout);
-  const Value sum = ops::add(net.graph, x, y);
-  return pre ? sum : normalized(sum);
+  const auto sum = [&](Value kept, Value y) {
+    y = dropout(net, y, options.dropout);
+    if (factors.residual != 1) kept = ops::scale(g, kept, factors.residual);
+    return ops::add(g, kept, y);
+  };
+  switch (options.place) {
+    case NormPlace::kPre:
+    case NormPlace::kSub:
+      return sum(x, f(norm(x)));
+    case NormPlace::kPost:
+    case NormPlace::kDeepNorm:
+      return norm(sum(x, f(x)));
+    case NormPlace::kPeri:
+      return sum(x, norm(f(norm(x)), "out_norm"));
+    case NormPlace::kHybrid:
+      if (!branch.attends) x = norm(x);
+      return sum(x, f(x));
+    case NormPlace::kOlmo:
+      return sum(x, norm(f(x)));
+    case NormPlace::kLns:
+      return sum(x, f(ops::scale(g, norm(x), factors.norm)));
+    case NormPlace::kReZero: {
+      const Value y = f(x);
+      return sum(x, ops::mul(g, y, branch_scale(net, branch.name)));
+    }
+    case NormPlace::kScaledPost:
+      return norm(sum(x, f(norm(x))), "out_norm");
+  }
+  fail(ErrorKind::kInternal, "{}: expected a placement, got {}", branch.name, int(options.place));
 }
 
 void check_widths(std::int64_t width, std::int64_t heads) {
@@ -40,23 +95,23 @@ void check_widths(std::int64_t width, std::int64_t heads) {
         heads);
 }
 
-AttentionMemory project_memory(Net& net, const std::string& name, Value x,
+AttentionMemory project_memory(Net& net, const std::string& name, const Sequence& x,
                                const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
-  const std::int64_t width = net.graph.shape(x).back();
-  const LayerOptions layer = projection(options);
-  return {linear(net, "k", x, width, layer), linear(net, "v", x, width, layer)};
+  return {.keys = projection(net, "k", x, options),
+          .values = projection(net, "v", x, options, weight_factor(options)),
+          .mask = x.mask};
 }
 
-Value attend(Net& net, const std::string& name, Value query, const AttentionMemory& memory,
-             const TransformerOptions& options) {
-  const std::int64_t width = net.graph.shape(query).back();
+Value attend(Net& net, const std::string& name, const Sequence& query,
+             const AttentionMemory& memory, const TransformerOptions& options) {
+  const Shape queries = net.graph.shape(query.x);
+  const std::int64_t width = queries.back();
   check(width % options.heads == 0, ErrorKind::kUsage,
         "{}: expected heads that divide the width {}, got {}", name, width, options.heads);
   const auto scope = net.graph.scope(name);
-  const Shape queries = net.graph.shape(query);
   const std::int64_t rows = net.graph.shape(memory.keys)[0];
-  const Value q = linear(net, "q", query, width, projection(options));
+  const Value q = projection(net, "q", query, options);
   ops::AttentionOperands operands{.q = in_rows(net.graph, q, rows),
                                   .k = memory.keys,
                                   .v = memory.values,
@@ -67,21 +122,25 @@ Value attend(Net& net, const std::string& name, Value query, const AttentionMemo
     operands.step = key.step;
     operands.first_row = key.first_row;
   }
-  const Value y = ops::attention(net.graph, operands,
-                                 {.heads = options.heads,
-                                  .causal = memory.causal,
-                                  .p = drops ? options.attention_dropout : 0,
-                                  .seed = std::int64_t(net.seed)});
-  return linear(net, "out", in_rows(net.graph, y, queries[0]), width,
-                {.weight_init = options.out_init.value_or(options.init)});
+  Value y = ops::attention(net.graph, operands,
+                           {.heads = options.heads,
+                            .causal = memory.causal,
+                            .p = drops ? options.attention_dropout : 0,
+                            .seed = std::int64_t(net.seed)});
+  y = in_rows(net.graph, y, queries[0]);
+  if (options.place == NormPlace::kSub) y = options.norm(net, "inner_norm", y, query.mask);
+  const FanInit init = options.out_init.value_or(options.init);
+  return linear(net, "out", y, width, {.weight_init = scaled_init(init, weight_factor(options))});
 }
 
-Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options) {
+Value feed_forward(Net& net, const std::string& name, const Sequence& x,
+                   const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
-  const std::int64_t width = net.graph.shape(x).back();
-  const LayerOptions layer{.weight_init = options.init};
-  Value h = linear(net, "1", x, options.feed_forward, layer);
+  const std::int64_t width = net.graph.shape(x.x).back();
+  const LayerOptions layer{.weight_init = scaled_init(options.init, weight_factor(options))};
+  Value h = linear(net, "1", x.x, options.feed_forward, layer);
   h = dropout(net, ops::relu(net.graph, h), options.relu_dropout);
+  if (options.place == NormPlace::kSub) h = options.norm(net, "inner_norm", h, x.mask);
   return linear(net, "2", h, width, layer);
 }
 
@@ -89,12 +148,11 @@ Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,
                     const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
   const auto look = [&](Value v) {
-    AttentionMemory itself = project_memory(net, "attention", v, options);
-    itself.mask = mask;
-    return attend(net, "attention", v, itself, options);
+    const AttentionMemory itself = project_memory(net, "attention", {v, mask}, options);
+    return attend(net, "attention", {v, mask}, itself, options);
   };
-  const auto feed = [&](Value v) { return feed_forward(net, "feed_forward", v, options); };
-  const Value h = residual(net, x, options, {"attention", mask, look});
+  const auto feed = [&](Value v) { return feed_forward(net, "feed_forward", {v, mask}, options); };
+  const Value h = residual(net, x, options, {"attention", mask, look, true});
   return residual(net, h, options, {"feed_forward", mask, feed});
 }
 
@@ -110,15 +168,17 @@ Value decoder_step(Net& net, const std::string& name, const DecoderInputs& in, c
                    const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
   const auto look = [&](Value v) {
-    const AttentionMemory itself = join(project_memory(net, "attention", v, options));
-    return attend(net, "attention", v, itself, options);
+    const AttentionMemory itself = join(project_memory(net, "attention", {v, in.mask}, options));
+    return attend(net, "attention", {v, in.mask}, itself, options);
   };
   const auto look_up = [&](Value v) {
-    return attend(net, "memory_attention", v, in.memory, options);
+    return attend(net, "memory_attention", {v, in.mask}, in.memory, options);
   };
-  const auto feed = [&](Value v) { return feed_forward(net, "feed_forward", v, options); };
-  Value h = residual(net, in.x, options, {"attention", in.mask, look});
-  h = residual(net, h, options, {"memory_attention", in.mask, look_up});
+  const auto feed = [&](Value v) {
+    return feed_forward(net, "feed_forward", {v, in.mask}, options);
+  };
+  Value h = residual(net, in.x, options, {"attention", in.mask, look, true});
+  h = residual(net, h, options, {"memory_attention", in.mask, look_up, true});
   return residual(net, h, options, {"feed_forward", in.mask, feed});
 }
 

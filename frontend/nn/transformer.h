@@ -1,5 +1,5 @@
 // The parts of Transformers (Vaswani et al. 2017): attention and feed-forward sublayers, each in a
-// residual branch with a norm before it (pre-norm) or after the sum (post-norm).
+// residual branch with norms where the placement has them (placement.h).
 //
 // Sequences are x (batch, length, width). A mask u8 (batch, length) is 0 for padding: attention
 // gives its keys the probability 0, and norms over the batch leave its rows out.
@@ -10,14 +10,10 @@
 #include <string>
 
 #include "frontend/nn/fan_init.h"
+#include "frontend/nn/placement.h"
 #include "frontend/nn/scaled_norm.h"
 
 namespace keel::nn {
-
-enum class NormPlace {
-  kPre,   // x + sublayer(norm(x))
-  kPost,  // norm(x + sublayer(x))
-};
 
 // Throws Error{kUsage}, which begins with "width" or "heads", unless the width is even and the
 // heads (1 or more) divide it.
@@ -27,6 +23,7 @@ struct TransformerOptions {
   std::int64_t heads = 4, feed_forward = 512;
   double dropout = 0, attention_dropout = 0, relu_dropout = 0;
   NormPlace place = NormPlace::kPre;
+  StackDepth depth = {};
   ScaledNorm norm = Norm::parse("layernorm");
   FanInit init = xavier();  // of all weights without an initializer of their own
   std::optional<FanInit> projection_init = std::nullopt;  // of the projections "q", "k" and "v"
@@ -35,12 +32,20 @@ struct TransformerOptions {
   FanInit projection_bias_init = [](std::int64_t) { return zeros(); };
 };
 
-// A residual branch of a layer: its norm is called "<name>/norm" and leaves out what the mask, u8
-// (batch, length), has as 0.
+// A sequence x (batch, length, width), and its mask, which is absent if it has no padding.
+struct Sequence {
+  Sequence(Value x, Value mask = {}) : x(x), mask(mask) {}  // NOLINT: implicit, without padding
+
+  Value x, mask;
+};
+
+// A residual branch of a layer: its norms are called "<name>/norm" and "<name>/out_norm" and leave
+// out what the mask, u8 (batch, length), has as 0.
 struct Branch {
   std::string name;
   Value mask;
   std::function<Value(Value)> sublayer;
+  bool attends = false;  // whether the sublayer is attention
 };
 // x and what the branch makes of it, after dropout, joined as options.place says.
 Value residual(Net& net, Value x, const TransformerOptions& options, const Branch& branch);
@@ -52,22 +57,23 @@ struct AttentionMemory {
   bool causal = false;  // a query sees no later key
 };
 
-// The projections "<name>/k" and "<name>/v" of x (batch, keys, width).
-AttentionMemory project_memory(Net& net, const std::string& name, Value x,
+// The projections "<name>/k" and "<name>/v" of x (batch, keys, width), with the mask of x.
+AttentionMemory project_memory(Net& net, const std::string& name, const Sequence& x,
                                const TransformerOptions& options);
 
 // Projects query (batch, queries, width) by "<name>/q", applies attention of all heads, and
 // projects by "<name>/out". A memory of batch / n rows that is not causal serves n consecutive rows
 // of the query, such as the hypotheses of one sentence. Throws Error{kUsage} unless heads divides
 // the width.
-Value attend(Net& net, const std::string& name, Value query, const AttentionMemory& memory,
-             const TransformerOptions& options);
+Value attend(Net& net, const std::string& name, const Sequence& query,
+             const AttentionMemory& memory, const TransformerOptions& options);
 
 // dropout(relu(x W1 + b1)) W2 + b2, with the layers "<name>/1" and "<name>/2".
-Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options);
+Value feed_forward(Net& net, const std::string& name, const Sequence& x,
+                   const TransformerOptions& options);
 
-// Self-attention and feed-forward, each with dropout in a residual branch. The norms are
-// "<name>/attention/norm" and "<name>/feed_forward/norm".
+// Self-attention and feed-forward, each with dropout in a residual branch. The branches are
+// "<name>/attention" and "<name>/feed_forward".
 Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,
                     const TransformerOptions& options);
 
@@ -78,8 +84,8 @@ struct DecoderInputs {
 };
 
 // Causal attention to itself, attention to the memory and feed-forward, each with dropout in a
-// residual branch. The norms are "<name>/attention/norm", "<name>/memory_attention/norm" (only of
-// the query) and "<name>/feed_forward/norm".
+// residual branch. The branches are "<name>/attention", "<name>/memory_attention" (whose norm
+// before the branch is only of the query) and "<name>/feed_forward".
 Value decoder_layer(Net& net, const std::string& name, const DecoderInputs& in,
                     const TransformerOptions& options);
 

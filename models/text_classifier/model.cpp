@@ -49,7 +49,6 @@ std::vector<std::string> labels_of(std::string_view text) {
 
 void TextClassifierOptions::validate() const {
   expect_one_of("task", task, {"rt", "sst5", "files"});
-  expect_one_of("place", place, {"pre", "post"});
   expect_one_of("init", init, {"xavier", "kaiming"});
   expect_one_of("positions", positions, {"sinusoidal", "learned"});
   nn::ScaledNorm::parse(norm, scaling);
@@ -84,8 +83,9 @@ nn::TransformerOptions TextClassifierNetwork::transformer() const {
   nn::TransformerOptions options{.heads = options_.heads,
                                  .feed_forward = options_.feed_forward,
                                  .dropout = options_.dropout,
-                                 .relu_dropout = options_.relu_dropout};
-  options.place = options_.place == "pre" ? nn::NormPlace::kPre : nn::NormPlace::kPost;
+                                 .relu_dropout = options_.relu_dropout,
+                                 .place = options_.place,
+                                 .depth = {.layers = options_.layers}};
   options.norm = nn::ScaledNorm::parse(options_.norm, options_.scaling);
   if (options_.init == "kaiming") options.init = nn::fan_in_uniform;
   return options;
@@ -105,13 +105,14 @@ Value TextClassifierNetwork::embed(nn::Net& net, Value tokens) const {
 }
 
 task::Outputs TextClassifierNetwork::build(nn::Net& net, const task::Inputs& in) const {
-  const nn::TransformerOptions options = transformer();
+  nn::TransformerOptions options = transformer();
   const Value mask = in["mask"];
   Value x = embed(net, in["tokens"]);
   for (std::int64_t i = 1; i <= options_.layers; ++i) {
+    options.depth.layer = i;
     x = nn::encoder_layer(net, fmt::format("encoder{}", i), x, mask, options);
   }
-  if (options.place == nn::NormPlace::kPre) x = options.norm(net, "norm", x, mask);
+  if (nn::has_final_norm(options.place)) x = options.norm(net, "norm", x, mask);
   const Value logits = nn::linear(net, "logits", nn::masked_mean(net, x, mask), std::ssize(labels_),
                                   {.weight_init = options.init});
   task::Outputs outputs = task::classification(net.graph, logits, in["label"]);

@@ -14,8 +14,8 @@ namespace keel::models {
 struct TextClassifierOptions {
   std::string task = "rt";  // or "sst5", or "files": labels of your own (own_files.h)
   std::string norm = "layernorm";
-  std::string scaling = "";     // of rows, in front of every norm; empty: none
-  std::string place = "pre";    // of norms: "pre", before a sublayer, or "post", after the sum
+  std::string scaling = "";  // of rows, in front of every norm; empty: none
+  nn::NormPlace place = nn::NormPlace::kPre;
   std::string init = "xavier";  // of projections: Xavier-uniform, or "kaiming", U(+-1/sqrt(fan_in))
   std::string positions = "sinusoidal";  // or "learned"
   std::int64_t layers = 4, width = 128;
@@ -35,9 +35,7 @@ struct TextClassifierOptions {
                norm_name()),
         option("scaling", &T::scaling, "scaling of rows before every norm; empty: none",
                nn::scaling_name()),
-        option("place", &T::place,
-               "place of the norms: before a sublayer (pre), or after the residual sum (post)",
-               described("pre or post")),
+        option("place", &T::place, nn::kPlaceAbout),
         option("init", &T::init,
                "initial weights of projections: Xavier-uniform, or U(+-1/sqrt(fan_in)) (kaiming)",
                described("xavier or kaiming")),
@@ -63,7 +61,8 @@ struct TextClassifierOptions {
 
 //     x = dropout(sqrt(width) E[w] + positions)                      (rows, length, width)
 //     `layers` encoder layers;  h = the mean over the words of norm(x);  logits = h W + b
-// If norms stand after the sums, there is none before the mean. Batches are data::TextRows'.
+// A placement without a norm after the last layer has none before the mean. Batches are
+// data::TextRows'.
 class TextClassifierNetwork final : public task::NetworkOf<TextClassifierOptions> {
  public:
   TextClassifierNetwork(const TextClassifierOptions& options, text::Vocabulary vocabulary,

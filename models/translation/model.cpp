@@ -120,14 +120,19 @@ task::Sizes TranslationNetwork::sizes(std::int64_t batch) const {
   return {std::max<std::int64_t>(batch / kLength, 1), kLength, kLength};
 }
 
-nn::TransformerOptions TranslationNetwork::layer_options(bool is_encoder) const {
+nn::TransformerOptions TranslationNetwork::layer_options(bool is_encoder,
+                                                         std::int64_t layer) const {
   const TranslationModelOptions& o = options_;
   nn::TransformerOptions options{.heads = o.heads,
                                  .feed_forward = o.feed_forward,
                                  .dropout = o.dropout,
                                  .attention_dropout = o.attention_dropout,
-                                 .relu_dropout = o.relu_dropout};
-  options.place = o.place == TranslationPlace::kPre ? nn::NormPlace::kPre : nn::NormPlace::kPost;
+                                 .relu_dropout = o.relu_dropout,
+                                 .place = o.place,
+                                 .depth = {.layer = layer,
+                                           .layers = o.layers,
+                                           .branches = is_encoder ? 2 : 3,
+                                           .decoder_layers = is_encoder ? o.layers : 0}};
   const bool is_chosen =
       o.sites == NormedSites::kAll || (o.sites == NormedSites::kEncoder && is_encoder);
   if (is_chosen) options.norm = scaled(o.norm);
@@ -184,33 +189,31 @@ Value TranslationNetwork::embed(nn::Net& net, Value table, Value symbols, Value 
 }
 
 Value TranslationNetwork::encode(nn::Net& net, const Tables& of, const task::Inputs& in) const {
-  const nn::TransformerOptions options = layer_options(true);
   const Value symbols = in["source"], mask = in["source_mask"];
   const std::int64_t length = net.graph.shape(symbols)[1];
   Value x = embed(net, of.source, symbols, nn::sinusoidal_positions(net, length, options_.width));
   for (std::int64_t i = 1; i <= options_.layers; ++i) {
-    x = nn::encoder_layer(net, fmt::format("encoder{}", i), x, mask, options);
+    x = nn::encoder_layer(net, fmt::format("encoder{}", i), x, mask, layer_options(true, i));
   }
-  if (options.place == nn::NormPlace::kPost) return x;
+  if (!nn::has_final_norm(options_.place)) return x;
   return final_norm(true)(net, "encoder/norm", x, mask);
 }
 
 Value TranslationNetwork::decode(nn::Net& net, Value x, const task::Inputs& in,
                                  Value memory) const {
-  const nn::TransformerOptions options = layer_options(false);
   const Value mask = in["target_mask"];
   for (std::int64_t i = 1; i <= options_.layers; ++i) {
+    const nn::TransformerOptions options = layer_options(false, i);
     const std::string name = fmt::format("decoder{}", i);
-    nn::AttentionMemory encoded =
-        nn::project_memory(net, name + "/memory_attention", memory, options);
-    encoded.mask = in["source_mask"];
+    const nn::AttentionMemory encoded =
+        nn::project_memory(net, name + "/memory_attention", {memory, in["source_mask"]}, options);
     x = nn::decoder_layer(net, name, {x, mask, encoded}, options);
   }
   return normed_output(net, x, mask);
 }
 
 Value TranslationNetwork::normed_output(nn::Net& net, Value x, Value mask) const {
-  if (options_.place == TranslationPlace::kPost) return x;
+  if (!nn::has_final_norm(options_.place)) return x;
   return final_norm(false)(net, "decoder/norm", x, mask);
 }
 

@@ -41,11 +41,6 @@ constexpr auto choice_words(SharedEmbeddings) {
   return std::to_array<std::string_view>({"all", "target", "none"});
 }
 
-enum class TranslationPlace { kPre, kPost };  // of norms: before a sublayer, or after the sum
-constexpr auto choice_words(TranslationPlace) {
-  return std::to_array<std::string_view>({"pre", "post"});
-}
-
 struct TranslationModelOptions {
   std::string corpus = "multi30k", languages = "de-en";  // of a folder with real data
   bool lower_case = true;
@@ -67,7 +62,7 @@ struct TranslationModelOptions {
   std::string scaling = "";       // of rows, in front of the norms that sites says; empty: none
   std::string scaled_norms = "";  // the scaling is in front of these only; empty: of any
   NormedSites sites = NormedSites::kAll;
-  TranslationPlace place = TranslationPlace::kPre;
+  nn::NormPlace place = nn::NormPlace::kPre;
   TranslationInit init = TranslationInit::kFairseq;
   SharedEmbeddings embeddings = SharedEmbeddings::kAll;
   std::int64_t layers = 6, width = 512, heads = 4, feed_forward = 1024;
@@ -132,8 +127,7 @@ struct TranslationModelOptions {
         option("sites", &T::sites,
                "norms of the chosen kind: all, those of the encoder, or those after the last "
                "layers; the others are layernorm"),
-        option("place", &T::place,
-               "place of the norms: before a sublayer (pre), or after the residual sum (post)"),
+        option("place", &T::place, nn::kPlaceAbout),
         option("init", &T::init,
                "initial weights. fairseq: Xavier-uniform, with the gain 1/sqrt(2) for attention; "
                "kaiming: U(+-1/sqrt(fan_in)); x19_release: that for attention, Xavier-uniform for "
@@ -179,8 +173,8 @@ struct TranslationModelOptions {
 //     x = dropout(sqrt(width) E[symbols] + positions)       for either language
 //     memory = norm(encoder layers of x);  h = norm(decoder layers of x and memory)
 //     logits = h D^T, D being a table of embeddings
-// If norms stand after the sums, there is none after the last layers. The loss is the cross entropy
-// with label_smoothing, summed over the symbols of the targets, their ends included.
+// Some placements have no norm after the last layers. The loss is the cross entropy with
+// label_smoothing, summed over the symbols of the targets, their ends included.
 class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions> {
  public:
   // Without a form the preparation of the training text is unknown.
@@ -216,7 +210,8 @@ class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions>
     Value source, target, logits;  // (symbols, width)
   };
 
-  nn::TransformerOptions layer_options(bool is_encoder) const;
+  // Of the layer with this number, from 1 on.
+  nn::TransformerOptions layer_options(bool is_encoder, std::int64_t layer) const;
   // The norm of this text, with the scaling if it is one that is scaled.
   nn::ScaledNorm scaled(const std::string& norm) const;
   nn::ScaledNorm final_norm(bool is_encoder) const;
@@ -225,7 +220,7 @@ class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions>
   Value embed(nn::Net& net, Value table, Value symbols, Value positions) const;
   Value encode(nn::Net& net, const Tables& of, const task::Inputs& in) const;
   Value decode(nn::Net& net, Value x, const task::Inputs& in, Value memory) const;
-  // After the last layer of the decoder, where norms stand before the sublayers.
+  // After the last layer of the decoder, if the placement has a norm there.
   Value normed_output(nn::Net& net, Value x, Value mask) const;
   // The predictions for a search from h (rows, width): the symbols that may follow in each row.
   std::vector<NamedValue> ranked(nn::Net& net, const Tables& of, Value h) const;

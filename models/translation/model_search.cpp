@@ -45,8 +45,9 @@ void TranslationNetwork::build_encode(nn::Net& net, const task::Inputs& in) cons
   for (std::int64_t i = 1; i <= options_.layers; ++i) {
     const std::string name = fmt::format("decoder{}", i);
     const nn::AttentionMemory kept = kept_source(net, name, g.shape(encoded)),
-                              made = nn::project_memory(net, name + "/memory_attention", encoded,
-                                                        layer_options(false));
+                              made = nn::project_memory(net, name + "/memory_attention",
+                                                        {encoded, in["source_mask"]},
+                                                        layer_options(false, i));
     g.mark_update(kept.keys, made.keys);
     g.mark_update(kept.values, made.values);
   }
@@ -56,7 +57,6 @@ std::vector<NamedValue> TranslationNetwork::build_step(nn::Net& net, const task:
                                                        const task::Inputs& in) const {
   Graph& g = net.graph;
   const std::int64_t rows = sizes.at(0), width = options_.width;
-  const nn::TransformerOptions options = layer_options(false);
   const Tables of = tables(net);
   const Value all = nn::sinusoidal_positions(net, sizes.at(3), width);
   Value x = embed(net, of.target, ops::reshape(g, in["last"], {rows, 1}),
@@ -66,7 +66,7 @@ std::vector<NamedValue> TranslationNetwork::build_step(nn::Net& net, const task:
     nn::AttentionMemory source = kept_source(net, name, {sizes.at(1), sizes.at(2), width});
     source.mask = in["source_mask"];
     const auto join = [&](const nn::AttentionMemory& now) { return joined(net, name, in, now); };
-    x = nn::decoder_step(net, name, {.x = x, .memory = source}, join, options);
+    x = nn::decoder_step(net, name, {.x = x, .memory = source}, join, layer_options(false, i));
   }
   return ranked(net, of, ops::reshape(g, normed_output(net, x, {}), {rows, width}));
 }

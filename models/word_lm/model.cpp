@@ -50,6 +50,9 @@ void WordLmOptions::validate() const {
         "length: expected at most {} with multilinear attention, which has weights for every pair "
         "of places, got {}",
         kLongestMultilinear, length);
+  check(attention == WordAttention::kSoftmax || !nn::changes_attention(place), ErrorKind::kUsage,
+        "attention: expected softmax with place = {}, which changes attention itself, got {}",
+        choice_text(place), choice_text(attention));
   cutoff_numbers();
 }
 
@@ -65,9 +68,9 @@ nn::TransformerOptions WordLmNetwork::transformer() const {
   nn::TransformerOptions options{.heads = options_.heads,
                                  .feed_forward = options_.feed_forward,
                                  .dropout = options_.dropout,
-                                 .relu_dropout = options_.dropout};
-  options.place =
-      options_.place == WordNormPlace::kPre ? nn::NormPlace::kPre : nn::NormPlace::kPost;
+                                 .relu_dropout = options_.dropout,
+                                 .place = options_.place,
+                                 .depth = {.layers = options_.layers}};
   options.norm = nn::ScaledNorm::parse(options_.norm, options_.scaling);
   options.init = [](std::int64_t) { return nn::normal(kDeviation); };
   return options;
@@ -83,7 +86,7 @@ nn::MultilinearOptions WordLmNetwork::multilinear() const {
 
 Value WordLmNetwork::hidden(nn::Net& net, Value table, Value words) const {
   Graph& g = net.graph;
-  const nn::TransformerOptions options = transformer();
+  nn::TransformerOptions options = transformer();
   const nn::MultilinearOptions products = multilinear();
   const bool is_multilinear = options_.attention == WordAttention::kMultilinear;
   Value x = ops::scale(g, ops::embedding(g, table, words), std::sqrt(double(options_.width)));
@@ -94,6 +97,7 @@ Value WordLmNetwork::hidden(nn::Net& net, Value table, Value words) const {
   std::optional<nn::MultilinearBiases> biases;
   if (is_multilinear) biases.emplace(net, "attention_biases", products);
   for (std::int64_t i = 1; i <= options_.layers; ++i) {
+    options.depth.layer = i;
     const auto scope = g.scope(fmt::format("layer{}", i));
     const auto look = [&](Value v) {
       if (is_multilinear) return nn::multilinear_attention(net, "attention", v, products, *biases);
@@ -102,11 +106,11 @@ Value WordLmNetwork::hidden(nn::Net& net, Value table, Value words) const {
       return nn::attend(net, "attention", v, itself, options);
     };
     const auto feed = [&](Value v) { return nn::feed_forward(net, "feed_forward", v, options); };
-    x = nn::residual(net, x, options, {"attention", {}, look});
+    x = nn::residual(net, x, options, {"attention", {}, look, true});
     x = nn::residual(net, x, options, {"feed_forward", {}, feed});
   }
-  const bool is_pre = options.place == nn::NormPlace::kPre;
-  return is_pre && options_.final_norm ? options.norm(net, "norm", x) : x;
+  const bool ends_normed = nn::has_final_norm(options.place) && options_.final_norm;
+  return ends_normed ? options.norm(net, "norm", x) : x;
 }
 
 WordSoftmax WordLmNetwork::softmax(nn::Net& net) const {

@@ -32,16 +32,11 @@ constexpr auto choice_words(WordMask) {
   return std::to_array<std::string_view>({"causal", "none"});
 }
 
-enum class WordNormPlace { kPre, kPost };  // before a sublayer, or after the sum
-constexpr auto choice_words(WordNormPlace) {
-  return std::to_array<std::string_view>({"pre", "post"});
-}
-
 struct WordLmOptions {
   WordFiles corpus = WordFiles::kPtb;
   std::int64_t min_count = 1, max_words = 0;
   std::string norm = "layernorm", scaling = "";
-  WordNormPlace place = WordNormPlace::kPre;
+  nn::NormPlace place = nn::NormPlace::kPre;
   bool final_norm = false;
   WordAttention attention = WordAttention::kMultilinear;
   WordMask mask = WordMask::kCausal;
@@ -65,10 +60,9 @@ struct WordLmOptions {
         option("norm", &T::norm, "norm of every layer", norm_name()),
         option("scaling", &T::scaling, "scaling of rows before every norm; empty: none",
                nn::scaling_name()),
-        option("place", &T::place,
-               "place of the norms: before a sublayer (pre), or after the residual sum (post)"),
+        option("place", &T::place, nn::kPlaceAbout),
         option("final_norm", &T::final_norm,
-               "true for a norm after the last layer too, with place = pre"),
+               "true for a norm after the last layer too, if the placement has one"),
         option("attention", &T::attention,
                "attention: multilinear (products of keys and values), or softmax"),
         option("mask", &T::mask,
