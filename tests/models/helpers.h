@@ -139,4 +139,26 @@ inline double overfit(const train::Job& job, int steps) {
   return step.scalar("loss");
 }
 
+// The losses of the first and the last of so many steps on the first rows, in the shape in which a
+// stream gives these.
+struct LossChange {
+  double first, last;
+};
+inline LossChange train_rows(const train::Job& job, std::int64_t rows, std::int32_t steps) {
+  const auto backend = make_backend(default_backend());
+  const auto stream = job.splits().stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+  const task::Batch& batch = stream->pick(first_rows(rows));
+  Variables variables(*backend, 1);
+  Program step(*backend, variables, train::build_step(job, batch.sizes), {.guard = "grad_norm"});
+  train::Feeder feeder(job.network());
+  LossChange loss{};
+  for (std::int32_t i = 0; i < steps; ++i) {
+    feeder.feed(step, batch, {.step = i, .rate = 3e-3});
+    step.run();
+    loss.last = step.scalar("loss");
+    if (i == 0) loss.first = loss.last;
+  }
+  return loss;
+}
+
 }  // namespace keel::models

@@ -89,6 +89,37 @@ TEST_CASE("text_classifier: padding does not matter to norms over the batch, to 
   }
 }
 
+TEST_CASE("text_classifier: padding does not matter to a norm over the batch at any place") {
+  for (const nn::PlacementFacts& facts : nn::kPlacements) {
+    CAPTURE(std::string(facts.name));
+    const train::Job job = job_with(
+        {"model.norm=batchnorm", "model.layers=2", fmt::format("model.place={}", facts.name)});
+    const Padded tight("reference", job, 3, 8), padded("reference", job, 7, 24);
+    CHECK(largest(tight.logits, padded.logits) < 1e-10);
+    CHECK(largest(tight.table, padded.table) < 1e-9);
+  }
+}
+
+TEST_CASE("text_classifier: every placement trains" * doctest::test_suite("slow")) {
+  for (const nn::PlacementFacts& facts : nn::kPlacements) {
+    CAPTURE(std::string(facts.name));
+    const LossChange loss =
+        train_rows(job_with({"model.layers=2", fmt::format("model.place={}", facts.name)}), 8, 30);
+    CHECK(loss.last < loss.first);
+  }
+}
+
+TEST_CASE("text_classifier: placements whose authors have a norm after the last layer have one") {
+  for (const nn::PlacementFacts& facts : nn::kPlacements) {
+    CAPTURE(std::string(facts.name));
+    const train::Job job = job_with({fmt::format("model.place={}", facts.name)});
+    const std::vector<std::string> names =
+        names_of(train::build_evaluate(job, {2, 8}), NodeKind::kParameter);
+    const bool has = std::ranges::find(names, "norm/gain") != names.end();
+    CHECK(has == facts.final_norm);
+  }
+}
+
 TEST_CASE("text_classifier: the gradient of the whole network by central differences" *
           doctest::test_suite("slow")) {
   check_gradients(job_with({"model.norm=layernorm"}), 4);
@@ -122,7 +153,9 @@ TEST_CASE("text_classifier: refusals") {
   refused("model.norm=layernrm", "nearest: 'layernorm'");
   refused("model.dropout=1", "dropout: expected in [0, 1), got 1");
   refused("model.relu_dropout=1", "relu_dropout: expected in [0, 1), got 1");
-  refused("model.place=middle", "place: 'middle' is unknown");
+  refused("model.place=middle",
+          "place: expected pre, post, peri, sub, hybrid, olmo, lns, deepnorm, rezero or "
+          "scaled_post, got 'middle'");
 }
 
 TEST_CASE("text_classifier: width and heads are judged together, in either order") {

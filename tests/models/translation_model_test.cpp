@@ -69,6 +69,35 @@ TEST_CASE("translation: every norm, site, place and initialisation builds a netw
   }
 }
 
+TEST_CASE("translation: every placement trains" * doctest::test_suite("slow")) {
+  for (const nn::PlacementFacts& facts : nn::kPlacements) {
+    CAPTURE(std::string(facts.name));
+    const train::Job job =
+        small_job({fmt::format("model.place={}", facts.name), "model.layers=2", "model.dropout=0",
+                   "model.attention_dropout=0", "model.relu_dropout=0"},
+                  "translation");
+    const LossChange loss = train_rows(job, 8, 30);
+    CHECK(loss.last < loss.first);
+  }
+}
+
+TEST_CASE("translation: deepnorm has factors of its own for each stack") {
+  const Graph g = train::build_evaluate(
+      small_job({"model.place=deepnorm", "model.layers=2"}, "translation"), {2, 8, 8});
+  std::map<std::string, std::vector<double>> factors;  // of x, by stack
+  for (int i = 0; i < g.size(); ++i) {
+    const Node& node = g.node(i);
+    if (node.kind != NodeKind::kOp || node.op->name != "scale") continue;
+    factors[node.name.substr(0, 7)].push_back(node.attrs.as<ScaleAttrs>().factor);
+  }
+  const auto check_factors = [&](const char* stack, std::size_t branches, double expected) {
+    REQUIRE(factors[stack].size() == branches);
+    for (const double factor : factors[stack]) CHECK(factor == doctest::Approx(expected));
+  };
+  check_factors("encoder", 4, 0.81 * std::pow(32, 1.0 / 16));
+  check_factors("decoder", 6, std::pow(6, 0.25));
+}
+
 // The norms of a network of two layers by their places: "encoder1/attention/norm: rms_norm".
 std::map<std::string, std::string> norms_of(Settings settings) {
   settings.insert(settings.end(), {"model.layers=2", "model.norm=rmsnorm"});
@@ -102,6 +131,10 @@ TEST_CASE("translation: which norms are of the kind that is asked for") {
   CHECK(count(last, "rms_norm", "") == 2);
   CHECK(last.at("encoder/norm") == "rms_norm");
   CHECK(last.at("decoder/norm") == "rms_norm");
+  const auto inside = norms_of({"model.sites=encoder", "model.place=hybrid"});
+  CHECK(count(inside, "rms_norm", "encoder") == 2 * 4 + 1);
+  CHECK(count(inside, "layer_norm", "decoder") == 2 * 7 + 1);
+  CHECK(norms_of({"model.place=rezero"}).empty());
   const auto other = norms_of({"model.sites=encoder", "model.final_norm=scalenorm"});
   CHECK(other.at("encoder/norm") == "scale_norm");
   CHECK(other.at("decoder/norm") == "layer_norm");

@@ -117,6 +117,12 @@ TEST_CASE("translation search: of every norm and place, what is kept is what is 
                                    {"model.norm=mabn"},
                                    {"model.norm=sequencebatchnorm"},
                                    {"model.norm=groupnorm{groups=4}", "model.place=post"},
+                                   {"model.place=peri", "model.norm=batchnorm"},
+                                   {"model.place=sub", "model.norm=powernorm"},
+                                   {"model.place=hybrid", "model.layers=2"},
+                                   {"model.place=hybrid", "model.norm=batchnorm"},
+                                   {"model.place=lns", "model.layers=2"},
+                                   {"model.place=scaled_post"},
                                    {"model.embeddings=none", "model.init=kaiming"}}) {
     CAPTURE(settings[0]);
     TranslationRun run(settings);

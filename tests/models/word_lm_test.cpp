@@ -50,6 +50,28 @@ TEST_CASE("word_lm: adaptive softmax, a final norm and plain attention have thei
   CHECK(!plain.contains("attention_biases/content"));
 }
 
+TEST_CASE("word_lm: every placement trains, with the attention that it takes" *
+          doctest::test_suite("slow")) {
+  const auto check_learns = [](const Settings& settings) {
+    const LossChange loss = train_rows(job_with(settings), 8, 30);
+    CHECK(loss.last < loss.first);
+  };
+  for (std::size_t i = 0; i < nn::kPlacements.size(); ++i) {
+    const nn::PlacementFacts& facts = nn::kPlacements[i];
+    CAPTURE(std::string(facts.name));
+    const std::string place = fmt::format("model.place={}", facts.name);
+    const Settings softmax{place, "model.attention=softmax", "model.final_norm=true",
+                           "model.layers=2", "model.dropout=0"};
+    CHECK(parameters_of(job_with(softmax)).contains("norm/gain") == facts.final_norm);
+    check_learns(softmax);
+    if (nn::changes_attention(nn::NormPlace(i))) {
+      check_refused([&] { job_with({place}); }, "model.attention: expected softmax with place");
+    } else {
+      check_learns({place, "model.layers=2", "model.dropout=0"});
+    }
+  }
+}
+
 TEST_CASE("word_lm: gains begin around 1 as far as asked for") {
   const auto backend = make_backend(default_backend());
   const auto gains = [&](const Settings& settings) {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/backends.h"
@@ -130,10 +131,9 @@ AttentionMemory decoder_memory(Net& net, const TransformerOptions& options) {
   return memory;
 }
 
-TEST_CASE("transformer: a decoder layer position by position is the layer of all positions") {
+void check_position_by_position(const TransformerOptions& options) {
   constexpr std::int64_t kLength = 5;
   const TensorType keys{DType::kF64, {2, kLength, 8}};
-  const TransformerOptions options{.heads = 2, .feed_forward = 16};
   Graph whole, step;
   Net of_whole{.graph = whole, .mode = Mode::kEvaluate, .dtype = DType::kF64};
   Net of_step{.graph = step, .mode = Mode::kEvaluate, .dtype = DType::kF64};
@@ -186,6 +186,17 @@ TEST_CASE("transformer: a decoder layer position by position is the layer of all
     single.feed("seen", so_far);
     single.run();
     test::check_close(single.fetch("y"), y, 1e-13);
+  }
+}
+
+TEST_CASE("transformer: a decoder layer position by position is the layer of all positions") {
+  for (std::size_t i = 0; i < kPlacements.size(); ++i) {
+    const std::string place(kPlacements[i].name);
+    CAPTURE(place);
+    check_position_by_position({.heads = 2,
+                                .feed_forward = 16,
+                                .place = NormPlace(i),
+                                .depth = {.layer = 2, .layers = 2, .branches = 3}});
   }
 }
 
