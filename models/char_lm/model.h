@@ -39,7 +39,7 @@ struct CharLmOptions {
   std::string file = "enwik8";
   TextParts parts = TextParts::kByPlace;
 
-  static constexpr auto fields() {
+  static constexpr auto network_fields() {
     using T = CharLmOptions;
     return std::tuple{
         option("architecture", &T::architecture,
@@ -76,7 +76,12 @@ struct CharLmOptions {
         option("gain_deviation", &T::gain_deviation,
                "standard deviation of the norms' initial gains; scalenorm and weightnorm keep "
                "their own",
-               at_least(0)),
+               at_least(0))};
+  }
+  // How texts are read, and what attention remembers of them.
+  static constexpr auto text_fields() {
+    using T = CharLmOptions;
+    return std::tuple{
         option("segment", &T::segment, "symbols of each lane in a training batch",
                between(1, 1048576)),
         option("memory", &T::memory, "symbols before its segment that attention sees in training",
@@ -105,6 +110,7 @@ struct CharLmOptions {
                "parts of the file for training, validation and test: 90, 5 and 5 %, or the whole "
                "file for each")};
   }
+  static constexpr auto fields() { return std::tuple_cat(network_fields(), text_fields()); }
   void validate() const;
 
  private:
