@@ -6,16 +6,13 @@
 #include "src/ops/layout.h"
 
 namespace keel::nn {
-namespace {
 
-// Constants (length, 1, width) by which z and its exchanged halves are multiplied:
-// [cos a, cos a] and [-sin a, sin a].
-struct RotationTables {
-  Value cosines, sines;
-};
-
-RotationTables rotation_tables(Net& net, std::int64_t length, std::int64_t width,
-                               const RotaryOptions& options) {
+Rotary::Rotary(Net& net, std::int64_t length, std::int64_t width, const RotaryOptions& options)
+    : net_(&net), length_(length), width_(width) {
+  check(width >= 2 && width % 2 == 0, ErrorKind::kUsage,
+        "[rotary] width: expected heads of an even width, got {}", width);
+  check(options.base > 0, ErrorKind::kUsage, "[rotary] base: expected a number > 0, got {}",
+        options.base);
   const std::int64_t half = width / 2;
   Tensor cosines(DType::kF64, {length, 1, width}), sines(DType::kF64, {length, 1, width});
   const auto cos = cosines.as<double>(), sin = sines.as<double>();
@@ -29,27 +26,21 @@ RotationTables rotation_tables(Net& net, std::int64_t length, std::int64_t width
       sin[paired] = std::sin(angle);
     }
   }
-  return {net.graph.constant(cosines.to(net.dtype)), net.graph.constant(sines.to(net.dtype))};
+  cosines_ = net.graph.constant(cosines.to(net.dtype));
+  sines_ = net.graph.constant(sines.to(net.dtype));
 }
 
-}  // namespace
-
-Value rotary(Net& net, Value x, const RotaryOptions& options) {
-  Graph& g = net.graph;
+Value Rotary::operator()(Value x) const {
+  Graph& g = net_->graph;
   const Shape shape = g.shape(x);
-  check(shape.rank() == 3, ErrorKind::kUsage,
-        "[rotary] x: expected (batch, length, features), got {}", shape.text());
-  check(options.heads >= 1 && shape[2] % (2 * options.heads) == 0, ErrorKind::kUsage,
-        "[rotary] heads: expected a divisor of the {} features, with an even width, got {}",
-        shape[2], options.heads);
-  check(options.base > 0, ErrorKind::kUsage, "[rotary] base: expected a number > 0, got {}",
-        options.base);
-  const std::int64_t width = shape[2] / options.heads, half = width / 2;
-  const RotationTables tables = rotation_tables(net, shape[1], width, options);
-  const Value z = ops::reshape(g, x, {shape[0], shape[1], options.heads, width});
+  const bool fits = shape.rank() == 3 && shape[1] == length_ && shape[2] % width_ == 0;
+  check(fits, ErrorKind::kUsage, "[rotary] x: expected (batch, {}, a multiple of {}), got {}",
+        length_, width_, shape.text());
+  const std::int64_t half = width_ / 2;
+  const Value z = ops::reshape(g, x, {shape[0], length_, shape[2] / width_, width_});
   const Value exchanged =
       ops::concat(g, {ops::slice_axis(g, z, 3, half, half), ops::slice_axis(g, z, 3, 0, half)}, 3);
-  const Value y = ops::add(g, ops::mul(g, z, tables.cosines), ops::mul(g, exchanged, tables.sines));
+  const Value y = ops::add(g, ops::mul(g, z, cosines_), ops::mul(g, exchanged, sines_));
   return ops::reshape(g, y, shape);
 }
 

@@ -13,8 +13,15 @@ namespace {
 
 class LlamaBuilder {
  public:
-  LlamaBuilder(nn::Net& net, const LlamaOptions& options, const SegmentMemory& memory)
-      : net_(net), g_(net.graph), options_(options), memory_(memory), seen_(memory.seen()) {}
+  LlamaBuilder(nn::Net& net, const LlamaOptions& options, const SegmentMemory& memory,
+               std::int64_t length)
+      : net_(net),
+        g_(net.graph),
+        options_(options),
+        memory_(memory),
+        seen_(memory.seen()),
+        rotated_queries_(net, length, head_width(), {.first = options.memory}),
+        rotated_keys_(net, options.memory + length, head_width()) {}
 
   Value build(Value input) const {
     const nn::TransformerOptions& layer = options_.layer;
@@ -52,13 +59,12 @@ class LlamaBuilder {
     const auto for_queries = [&](Value y) {
       return nn::repeat_heads(net_, y, kv_heads, heads / kv_heads);
     };
-    const Value y =
-        ops::attention(g_,
-                       {.q = nn::rotary(net_, q, {.heads = heads, .first = options_.memory}),
-                        .k = for_queries(nn::rotary(net_, k, {.heads = kv_heads})),
-                        .v = for_queries(v),
-                        .key_mask = seen_},
-                       {.heads = heads, .causal = true});
+    const Value y = ops::attention(g_,
+                                   {.q = rotated_queries_(q),
+                                    .k = for_queries(rotated_keys_(k)),
+                                    .v = for_queries(v),
+                                    .key_mask = seen_},
+                                   {.heads = heads, .causal = true});
     return project("out", y, options_.width);
   }
 
@@ -74,6 +80,7 @@ class LlamaBuilder {
   const LlamaOptions& options_;
   const SegmentMemory& memory_;
   Value seen_;
+  nn::Rotary rotated_queries_, rotated_keys_;
 };
 
 }  // namespace
@@ -83,8 +90,9 @@ Value llama_states(nn::Net& net, const LlamaOptions& options, Value input, Value
   check(options.kv_heads >= 1 && options.layer.heads % options.kv_heads == 0, ErrorKind::kUsage,
         "kv_heads: expected a divisor of the {} heads, got {}", options.layer.heads,
         options.kv_heads);
-  const SegmentMemory memory(net, begins, net.graph.shape(input)[1], options.memory);
-  return LlamaBuilder(net, options, memory).build(input);
+  const std::int64_t length = net.graph.shape(input)[1];
+  const SegmentMemory memory(net, begins, length, options.memory);
+  return LlamaBuilder(net, options, memory, length).build(input);
 }
 
 Value llama_logits(nn::Net& net, const LlamaOptions& options, Value rows) {

@@ -8,11 +8,12 @@
 namespace keel::nn {
 namespace {
 
-// rotary(x) in float64 on the reference backend.
-Tensor rotated(const Tensor& x, const RotaryOptions& options) {
+// x with rotated heads of this width, in float64 on the reference backend.
+Tensor rotated(const Tensor& x, std::int64_t width, const RotaryOptions& options = {}) {
   Graph g;
   Net net{.graph = g, .dtype = DType::kF64};
-  g.mark_output("y", rotary(net, g.input("x", x.type()), options));
+  const Rotary rotary(net, x.shape()[1], width, options);
+  g.mark_output("y", rotary(g.input("x", x.type())));
   Feeds feeds;
   feeds["x"] = x.clone();
   reference::ReferenceBackend backend;
@@ -22,7 +23,7 @@ Tensor rotated(const Tensor& x, const RotaryOptions& options) {
 TEST_CASE("rotary: the formula, element by element") {
   const Tensor x = test::random_normal({2, 4, 12}, 1);
   for (const std::int64_t first : {0, 5}) {
-    const Tensor y = rotated(x, {.heads = 2, .first = first, .base = 100});
+    const Tensor y = rotated(x, 6, {.first = first, .base = 100});
     REQUIRE(y.shape() == x.shape());
     for (std::int64_t row = 0; row < 8; ++row) {
       for (std::int64_t head = 0; head < 2; ++head) {
@@ -43,8 +44,8 @@ TEST_CASE("rotary: the formula, element by element") {
 
 TEST_CASE("rotary: position 0 stays as it is, and no position changes a head's length") {
   const Tensor x = test::random_normal({1, 1, 8}, 2);
-  test::check_close(rotated(x, {.heads = 1}), x, 0);
-  const Tensor y = rotated(x, {.heads = 2, .first = 77});
+  test::check_close(rotated(x, 8), x, 0);
+  const Tensor y = rotated(x, 4, {.first = 77});
   for (const std::int64_t head : {0, 4}) {
     double before = 0, after = 0;
     for (std::int64_t i = head; i < head + 4; ++i) {
@@ -58,7 +59,7 @@ TEST_CASE("rotary: position 0 stays as it is, and no position changes a head's l
 TEST_CASE("rotary: a score depends on the difference of positions only") {
   const Tensor q = test::random_normal({1, 1, 8}, 3), k = test::random_normal({1, 1, 8}, 4);
   const auto score = [&](std::int64_t query, std::int64_t key) {
-    const Tensor a = rotated(q, {.first = query}), b = rotated(k, {.first = key});
+    const Tensor a = rotated(q, 8, {.first = query}), b = rotated(k, 8, {.first = key});
     double sum = 0;
     for (std::int64_t i = 0; i < 8; ++i) sum += a.at(i) * b.at(i);
     return sum;
@@ -74,9 +75,7 @@ TEST_CASE("rotary: a score depends on the difference of positions only") {
 
 TEST_CASE("rotary: gradients") {
   LayerRun run(
-      [](Net& net, Value x) {
-        return rotary(net, linear(net, "fc", x, 8), {.heads = 2, .first = 3});
-      },
+      [](Net& net, Value x) { return Rotary(net, 3, 4, {.first = 3})(linear(net, "fc", x, 8)); },
       {2, 3, 4});
   check_central_differences(run);
 }
@@ -84,15 +83,18 @@ TEST_CASE("rotary: gradients") {
 TEST_CASE("rotary: refusals") {
   Graph g;
   Net net{.graph = g};
-  const Value x = g.input("x", {DType::kF32, {1, 2, 12}}),
-              rows = g.input("r", {DType::kF32, {2, 12}});
-  test::check_refused([&] { rotary(net, rows, {}); }, "[rotary] x: expected (batch, length,");
-  for (const std::int64_t heads : {0, 4, 5}) {
-    test::check_refused(
-        [&] { rotary(net, x, {.heads = heads}); },
-        "[rotary] heads: expected a divisor of the 12 features, with an even width");
+  const Rotary rotary(net, 2, 4);
+  for (const Shape& shape : {Shape{2, 4}, Shape{1, 3, 4}, Shape{1, 2, 6}}) {
+    const Value x = g.input("x" + shape.text(), {DType::kF32, shape});
+    test::check_refused([&] { rotary(x); },
+                        "[rotary] x: expected (batch, 2, a multiple of 4), got");
   }
-  test::check_refused([&] { rotary(net, x, {.base = 0}); }, "[rotary] base: expected a number > 0");
+  for (const std::int64_t width : {0, 3}) {
+    test::check_refused([&] { Rotary(net, 2, width); },
+                        "[rotary] width: expected heads of an even width");
+  }
+  test::check_refused([&] { Rotary(net, 2, 4, {.base = 0}); },
+                      "[rotary] base: expected a number > 0");
 }
 
 }  // namespace
