@@ -77,7 +77,8 @@ class TransformerXl:
 
 
 def char_lm(net, inputs):
-    return net.once("char_lm", lambda: TransformerXl(net, inputs))()
+    network = Llama if net.options["architecture"] == "llama" else TransformerXl
+    return net.once("char_lm", lambda: network(net, inputs))()
 
 
 def loss_of_symbols(net, logits, inputs):

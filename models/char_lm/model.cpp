@@ -17,48 +17,108 @@ void CharLmOptions::validate() const {
   // Its statistics are those of a whole segment, later symbols included.
   check(normed.name() != "instancenorm", ErrorKind::kUsage,
         "norm: expected one that does not take statistics over a segment, got '{}'", norm);
-  check(!pre_norm || memory == 0 || !normed.is_batch_type(), ErrorKind::kUsage,
-        "norm: with pre_norm and a memory expected a norm of single positions, got '{}', whose "
-        "statistics would count the positions of the memory again",
-        norm);
-  nn::check_widths(width, heads);
-  check(width / heads <= kWidestHead, ErrorKind::kUsage,
-        "heads: expected heads of at most {} features, got {}", kWidestHead, width / heads);
-  check(!same_length || evaluation_memory > 0, ErrorKind::kUsage,
-        "same_length: expected a memory in evaluation (evaluation_memory), got none");
+  validate_memory(normed.is_batch_type());
+  validate_heads();
   check(!file.empty(), ErrorKind::kUsage, "file: expected a file's name, got none");
 }
 
+void CharLmOptions::validate_memory(bool has_batch_norm) const {
+  const bool is_xl = architecture == CharLmArchitecture::kTransformerXl;
+  check(!is_xl || !pre_norm || memory == 0 || !has_batch_norm, ErrorKind::kUsage,
+        "norm: with pre_norm and a memory expected a norm of single positions, got '{}', whose "
+        "statistics would count the positions of the memory again",
+        norm);
+  check(!same_length || evaluation_memory > 0, ErrorKind::kUsage,
+        "same_length: expected a memory in evaluation (evaluation_memory), got none");
+  check(is_xl || !same_length, ErrorKind::kUsage,
+        "same_length: expected false with architecture = llama, got true");
+  check(is_xl || clamp == 0, ErrorKind::kUsage,
+        "clamp: expected 0 with architecture = llama, got {}", clamp);
+}
+
+void CharLmOptions::validate_heads() const {
+  nn::check_widths(width, heads);
+  const std::int64_t head_width = width / heads;
+  check(head_width <= kWidestHead, ErrorKind::kUsage,
+        "heads: expected heads of at most {} features, got {}", kWidestHead, head_width);
+  if (architecture == CharLmArchitecture::kTransformerXl) {
+    check(kv_heads == 0 && !qk_norm, ErrorKind::kUsage,
+          "{}: expected {} with architecture = transformer_xl, got {}",
+          qk_norm ? "qk_norm" : "kv_heads", qk_norm ? "false" : "0",
+          qk_norm ? "true" : std::to_string(kv_heads));
+    return;
+  }
+  check(head_width % 2 == 0, ErrorKind::kUsage,
+        "heads: expected heads of an even number of features, got {}", head_width);
+  check(kv_heads == 0 || heads % kv_heads == 0, ErrorKind::kUsage,
+        "kv_heads: expected 0 or a divisor of the {} heads, got {}", heads, kv_heads);
+}
+
+std::int64_t CharLmNetwork::memory(const nn::Net& net) const {
+  return net.mode == nn::Mode::kEvaluate ? options_.evaluation_memory : options_.memory;
+}
+
+nn::FanInit CharLmNetwork::layer_init() const {
+  if (options_.init == CharLmInit::kKaiming) return nn::fan_in_uniform;
+  return [deviation = options_.init_deviation](std::int64_t) { return nn::normal(deviation); };
+}
+
 XlOptions CharLmNetwork::xl_options(const nn::Net& net) const {
-  const auto normal = [deviation = options_.init_deviation](std::int64_t) {
-    return nn::normal(deviation);
-  };
-  const bool is_kaiming = options_.init == CharLmInit::kKaiming;
   const bool evaluates = net.mode == nn::Mode::kEvaluate;
   return {.symbols = alphabet_.size(),
           .layers = options_.layers,
           .width = options_.width,
           .heads = options_.heads,
           .feed_forward = options_.feed_forward,
-          .memory = evaluates ? options_.evaluation_memory : options_.memory,
+          .memory = memory(net),
           .window = evaluates && options_.same_length ? options_.evaluation_memory : 0,
           .clamp = evaluates ? options_.clamp : 0,
           .dropout = options_.dropout,
           .init_deviation = options_.init_deviation,
-          .init = is_kaiming ? nn::FanInit(nn::fan_in_uniform) : nn::FanInit(normal),
+          .init = layer_init(),
           .norm = nn::ScaledNorm::parse(options_.norm, options_.scaling),
           .place = options_.pre_norm ? nn::NormPlace::kPre : nn::NormPlace::kPost};
+}
+
+LlamaOptions CharLmNetwork::llama_options(const nn::Net& net) const {
+  return {.symbols = alphabet_.size(),
+          .layers = options_.layers,
+          .width = options_.width,
+          .kv_heads = options_.kv_heads > 0 ? options_.kv_heads : options_.heads,
+          .qk_norm = options_.qk_norm,
+          .memory = memory(net),
+          .init_deviation = options_.init_deviation,
+          .layer = {.heads = options_.heads,
+                    .feed_forward = options_.feed_forward,
+                    .dropout = options_.dropout,
+                    .relu_dropout = options_.dropout,
+                    .place = options_.pre_norm ? nn::NormPlace::kPre : nn::NormPlace::kPost,
+                    .norm = nn::ScaledNorm::parse(options_.norm, options_.scaling),
+                    .init = layer_init()}};
+}
+
+Value CharLmNetwork::logits(nn::Net& net, const task::Inputs& in, std::int64_t count) const {
+  Graph& g = net.graph;
+  const auto last_rows = [&](Value states) {
+    const Shape shape = g.shape(states);
+    if (count < shape[1]) states = ops::slice_axis(g, states, 1, shape[1] - count, count);
+    return ops::reshape(g, states, {shape[0] * count, shape[2]});
+  };
+  if (options_.architecture == CharLmArchitecture::kLlama) {
+    const LlamaOptions options = llama_options(net);
+    const Value states = llama_states(net, options, in["input"], in["begins"]);
+    return llama_logits(net, options, last_rows(states));
+  }
+  const XlHidden hidden = xl_hidden(net, xl_options(net), in["input"], in["begins"]);
+  return xl_logits(net, last_rows(hidden.states), hidden.table);
 }
 
 task::Outputs CharLmNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   net.gain_deviation = options_.gain_deviation;
-  const XlHidden hidden = xl_hidden(net, xl_options(net), in["input"], in["begins"]);
-  const Shape shape = g.shape(hidden.states);
-  const std::int64_t rows = shape[0] * shape[1];
-  const Value logits =
-      xl_logits(net, ops::reshape(g, hidden.states, {rows, shape[2]}), hidden.table);
-  const Value targets = ops::reshape(g, in["target"], {rows});
+  const Shape shape = g.shape(in["input"]);
+  const Value logits = this->logits(net, in, shape[1]);
+  const Value targets = ops::reshape(g, in["target"], {shape[0] * shape[1]});
   const Value sum = ops::cross_entropy(g, logits, targets).sum;
   return {.loss_sum = sum, .metrics = {{.name = "bpc", .sum = sum}}};
 }
@@ -73,11 +133,7 @@ std::vector<NamedValue> CharLmNetwork::build_search(nn::Net& net, std::string_vi
                                                     const task::Sizes& sizes,
                                                     const task::Inputs& in) const {
   if (network != kNext) return Network::build_search(net, network, sizes, in);
-  Graph& g = net.graph;
-  const XlHidden hidden = xl_hidden(net, xl_options(net), in["input"], in["begins"]);
-  const Value last = ops::slice_axis(g, hidden.states, 1, sizes[1] - 1, 1);
-  const Value rows = ops::reshape(g, last, {sizes[0], options_.width});
-  return {{"logits", xl_logits(net, rows, hidden.table)}};
+  return {{"logits", logits(net, in, 1)}};
 }
 
 std::unique_ptr<task::Decoder> CharLmNetwork::continuation(const task::Continuation& asked) const {

@@ -1,11 +1,18 @@
-// Language modelling of bytes by Transformer-XL (Dai et al. 2019; with other norms Xu et al. 2019).
+// Language modelling of bytes by Transformer-XL (Dai et al. 2019; with other norms Xu et al. 2019)
+// or by a small Llama.
 #pragma once
 
 #include "frontend/nn/scaled_norm.h"
 #include "models/char_lm/data.h"
+#include "models/char_lm/llama.h"
 #include "models/char_lm/network.h"
 
 namespace keel::models {
+
+enum class CharLmArchitecture { kTransformerXl, kLlama };
+constexpr auto choice_words(CharLmArchitecture) {
+  return std::to_array<std::string_view>({"transformer_xl", "llama"});
+}
 
 enum class CharLmInit {
   kNormal,   // N(0, init_deviation^2), as the release of Dai et al. 2019
@@ -16,9 +23,11 @@ constexpr auto choice_words(CharLmInit) {
 }
 
 struct CharLmOptions {
+  CharLmArchitecture architecture = CharLmArchitecture::kTransformerXl;
   std::string norm = "layernorm", scaling = "";
   bool pre_norm = false;
-  std::int64_t layers = 12, width = 512, heads = 8, feed_forward = 2048;
+  std::int64_t layers = 12, width = 512, heads = 8, kv_heads = 0, feed_forward = 2048;
+  bool qk_norm = false;
   double dropout = 0.1, init_deviation = 0.02, gain_deviation = 0;
   CharLmInit init = CharLmInit::kNormal;
   std::int64_t segment = 512, memory = 512;
@@ -30,9 +39,12 @@ struct CharLmOptions {
   std::string file = "enwik8";
   TextParts parts = TextParts::kByPlace;
 
-  static constexpr auto fields() {
+  static constexpr auto network_fields() {
     using T = CharLmOptions;
     return std::tuple{
+        option("architecture", &T::architecture,
+               "transformer_xl: attention by contents and distances, ReLU units; llama: rotary "
+               "embeddings, gated units, no biases"),
         option("norm", &T::norm, "norm used in both branches of each layer", norm_name()),
         option("scaling", &T::scaling, "scaling of rows before every norm; empty: none",
                nn::scaling_name()),
@@ -43,6 +55,11 @@ struct CharLmOptions {
         option("width", &T::width, "width of the layers, an even number", between(4, 65536)),
         option("heads", &T::heads, "attention heads",
                described("a divisor of the width", between(1, 65536))),
+        option("kv_heads", &T::kv_heads,
+               "llama: heads of keys and values; 0: as many as heads, those of the queries",
+               described("0 or a divisor of the heads", between(0, 65536))),
+        option("qk_norm", &T::qk_norm,
+               "llama: true for an rmsnorm of every head's queries and keys before the rotation"),
         option("feed_forward", &T::feed_forward, "hidden units of the feed-forward layers",
                between(1, 1048576)),
         option("dropout", &T::dropout,
@@ -59,7 +76,12 @@ struct CharLmOptions {
         option("gain_deviation", &T::gain_deviation,
                "standard deviation of the norms' initial gains; scalenorm and weightnorm keep "
                "their own",
-               at_least(0)),
+               at_least(0))};
+  }
+  // How texts are read, and what attention remembers of them.
+  static constexpr auto text_fields() {
+    using T = CharLmOptions;
+    return std::tuple{
         option("segment", &T::segment, "symbols of each lane in a training batch",
                between(1, 1048576)),
         option("memory", &T::memory, "symbols before its segment that attention sees in training",
@@ -88,7 +110,12 @@ struct CharLmOptions {
                "parts of the file for training, validation and test: 90, 5 and 5 %, or the whole "
                "file for each")};
   }
+  static constexpr auto fields() { return std::tuple_cat(network_fields(), text_fields()); }
   void validate() const;
+
+ private:
+  void validate_memory(bool has_batch_norm) const;
+  void validate_heads() const;
 };
 
 // The loss of a symbol is its cross entropy, in nats, given the symbols before it in its lane that
@@ -118,7 +145,13 @@ class CharLmNetwork final : public task::NetworkOf<CharLmOptions> {
                                        const task::Inputs& in) const override;
 
  private:
+  // The memory's positions in this mode.
+  std::int64_t memory(const nn::Net& net) const;
+  nn::FanInit layer_init() const;
   XlOptions xl_options(const nn::Net& net) const;
+  LlamaOptions llama_options(const nn::Net& net) const;
+  // The logits (lanes * count, symbols) of the last `count` positions of each lane.
+  Value logits(nn::Net& net, const task::Inputs& in, std::int64_t count) const;
 
   ByteAlphabet alphabet_;
 };

@@ -1,10 +1,11 @@
 #include "models/char_lm/network.h"
 
 #include <cmath>
+#include <optional>
 
-#include "frontend/nn/carry.h"
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/layers.h"
+#include "models/char_lm/memory.h"
 #include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
@@ -17,7 +18,7 @@ class XlBuilder {
  public:
   XlBuilder(nn::Net& net, const XlOptions& options, Value input, Value begins)
       : net_(net), g_(net.graph), options_(options), begins_(begins) {
-    lanes_ = g_.shape(input)[0], length_ = g_.shape(input)[1];
+    length_ = g_.shape(input)[1];
     keys_ = options.memory + length_;
   }
 
@@ -30,7 +31,8 @@ class XlBuilder {
     distances_ = dropped(distance_embeddings(net_, distances, options_.width));
     u_ = net_.parameter("u", {options_.width}, drawn());
     w_ = net_.parameter("w", {options_.width}, drawn());
-    if (options_.memory > 0) count_memory();
+    memory_.emplace(net_, begins_, length_, options_.memory);
+    if (options_.memory > 0) filled_ = ops::cast(g_, memory_->filled(), DType::kI32);
     for (std::int64_t i = 1; i <= options_.layers; ++i) {
       const auto scope = g_.scope(fmt::format("layer{}", i));
       x = feed(attend(x));
@@ -48,23 +50,6 @@ class XlBuilder {
   }
   bool is_pre() const { return options_.place == nn::NormPlace::kPre; }
 
-  // Fewer positions than the memory has room for are filled in the first segments of a lane.
-  void count_memory() {
-    const nn::Carry filled(net_, "filled", {lanes_}, begins_);
-    filled_ = ops::cast(g_, filled.value(), DType::kI32);
-    const Value more = ops::scale(g_, filled.value(), 1, double(length_));
-    filled.leave(ops::minimum(g_, more, g_.constant(double(options_.memory), net_.dtype)));
-  }
-
-  // The layer's inputs in the memory, and then x; leaves the last of them to the next segment.
-  Value remembered(Value x) const {
-    if (options_.memory == 0) return x;
-    const nn::Carry memory(net_, "memory", {lanes_, options_.memory, options_.width}, begins_);
-    const Value all = ops::concat(g_, {memory.value(), x}, 1);
-    memory.leave(ops::slice_axis(g_, all, 1, length_, options_.memory));
-    return all;
-  }
-
   // Joins x and what a branch makes of it. A post-norm is of the sum.
   Value joined(const std::string& name, Value x, Value branch) const {
     const Value sum = ops::add(g_, x, nn::dropout(net_, branch, options_.dropout));
@@ -73,7 +58,7 @@ class XlBuilder {
 
   // A pre-norm is of the memory, too, as in the authors' program.
   Value attend(Value x) const {
-    Value all = remembered(x), own = x;
+    Value all = memory_->remembered("memory", x), own = x;
     if (is_pre()) {
       all = options_.norm(net_, "attention/norm", all);
       own = ops::slice_axis(g_, all, 1, options_.memory, length_);
@@ -106,7 +91,8 @@ class XlBuilder {
   Graph& g_;
   const XlOptions& options_;
   Value begins_;
-  std::int64_t lanes_ = 0, length_ = 0, keys_ = 0;
+  std::int64_t length_ = 0, keys_ = 0;
+  std::optional<SegmentMemory> memory_;  // of every layer's inputs
   Value distances_, u_, w_, filled_;
 };
 

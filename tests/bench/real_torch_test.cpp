@@ -62,6 +62,14 @@ test::Settings without_dropout(test::Settings more = {}) {
   return more;
 }
 
+// Settings of char_lm's Llama for a peer that has neither dropout nor memory.
+test::Settings small_llama(const test::Settings& more) {
+  test::Settings settings{"model.architecture=llama", "model.norm=rmsnorm", "model.pre_norm=true",
+                          "model.dropout=0", "model.memory=0"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
 TEST_CASE("torch peer: PyTorch takes the same training step") {
   const auto peer = real_peer();
   if (!peer) return;
@@ -99,6 +107,8 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
       {"translation", without_dropout({"model.joint=false", "model.embeddings=none"})},
       {"char_lm", {"model.dropout=0"}},
       {"char_lm", {"model.dropout=0", "model.norm=adanorm", "model.memory=20"}},
+      {"char_lm", small_llama({"model.kv_heads=1", "model.qk_norm=true"})},
+      {"char_lm", small_llama({"model.pre_norm=false", "model.norm=layernorm"})},
       {"word_lm", {"model.dropout=0", "model.label_smoothing=0.1"}},
       {"word_lm", {"model.dropout=0", "model.norm=batchnorm", "model.cutoffs=5,9"}},
       {"word_lm", {"model.dropout=0", "model.attention=softmax", "model.place=post"}}};

@@ -8,6 +8,7 @@
 #include "src/ops/layout.h"
 #include "src/ops/loss.h"
 #include "tests/models/helpers.h"
+#include "tests/models/segment_run.h"
 #include "tests/support/checks.h"
 #include "tests/support/temp_dir.h"
 
@@ -29,56 +30,14 @@ XlOptions small_xl(std::int64_t memory) {
           .init = [](std::int64_t) { return nn::normal(0.5); }};
 }
 
-struct Segment {
-  std::int64_t lanes = 1, length = 1;
-  std::vector<std::int32_t> input;
-  bool begins = true;
-};
-
-// Runs segments one after the other on a backend with the weights of one seed.
-class XlRun {
+class XlRun : public SegmentRun {
  public:
   XlRun(Backend& backend, const XlOptions& options)
-      : backend_(backend), options_(options), variables_(backend, 3), carries_(backend) {}
-
-  // The logits of a segment (lanes, length, symbols).
-  Tensor logits(const Segment& segment) {
-    Graph g;
-    nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate};
-    const Value input = g.input("input", {DType::kI32, {segment.lanes, segment.length}});
-    const XlHidden hidden =
-        xl_hidden(net, options_, input, g.input("begins", {DType::kU8, {segment.lanes}}));
-    g.mark_output("logits", xl_logits(net, hidden.states, hidden.table));
-    Program program(backend_, variables_, g, {.carries = &carries_});
-    program.feed("input", Tensor::of<std::int32_t>({segment.lanes, segment.length}, segment.input));
-    program.feed("begins", Tensor::of<std::uint8_t>(
-                               {segment.lanes}, std::vector<std::uint8_t>(
-                                                    std::size_t(segment.lanes), segment.begins)));
-    program.run();
-    return program.fetch("logits");
-  }
-  Tensor carry(const std::string& name) { return std::move(carries_.read().at(name)); }
-
- private:
-  Backend& backend_;
-  const XlOptions& options_;
-  Variables variables_;
-  Carries carries_;
+      : SegmentRun(backend, [&options](nn::Net& net, Value input, Value begins) {
+          const XlHidden hidden = xl_hidden(net, options, input, begins);
+          return xl_logits(net, hidden.states, hidden.table);
+        }) {}
 };
-
-std::vector<std::int32_t> some_symbols(std::int64_t count, std::uint32_t stream = 1) {
-  std::vector<std::int32_t> symbols;
-  const Philox random(9, stream);
-  for (std::int64_t i = 0; i < count; ++i) {
-    symbols.push_back(std::int32_t(random.below(std::uint64_t(i), 7)));
-  }
-  return symbols;
-}
-
-std::vector<std::int32_t> part(const std::vector<std::int32_t>& all, std::int64_t first,
-                               std::int64_t count) {
-  return {all.begin() + first, all.begin() + first + count};
-}
 
 TEST_CASE("char_lm: later symbols change no bit of an earlier symbol's logits") {
   const auto backend = make_backend(default_backend());

@@ -71,10 +71,9 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 TEST_CASE("tasks: a run that goes on ends in the bytes of one that never stopped" *
           doctest::test_suite("slow")) {
   for_each_task([](const train::Job& job) {
-    const std::string model(job.task().name());
     const test::TempDir temp;
     const auto small = [&](const char* steps) {
-      return small_job({std::string("train.max_steps=") + steps, "train.eval_every=2u"}, model);
+      return with_settings(job, {std::string("train.max_steps=") + steps, "train.eval_every=2u"});
     };
     test::train_in(temp / "straight", small("5"));
     test::train_in(temp / "parts", small("3"));
@@ -169,14 +168,14 @@ TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers
 
 TEST_CASE("tasks: a checkpoint alone says what network it is of" * doctest::test_suite("slow")) {
   for_each_task([](const train::Job& job) {
-    const std::string model(job.task().name());
+    const train::Job one = with_settings(job, {"train.max_steps=1"});
     const test::TempDir temp;
-    test::train_in(temp.path(), small_job({"train.max_steps=1"}, model));
+    test::train_in(temp.path(), one);
     const auto path = test::step_file(temp.path(), 1);
     const io::TensorFile file = io::read_safetensors(path);
     const train::Job again = train::job_of_checkpoint(
         file, path, [](const std::string& name) { return find_model(name).make(); });
-    CHECK(again.config().to_toml() == test::small_config({"train.max_steps=1"}, model).to_toml());
+    CHECK(again.config().to_toml() == one.config().to_toml());
     CHECK(again.network().assets() == job.network().assets());
   });
 }

@@ -1,0 +1,24 @@
+// The feed-forward sublayer of Llama, "SwiGLU" (Shazeer 2020, "GLU Variants Improve Transformer").
+#pragma once
+
+#include <string>
+
+#include "frontend/nn/fan_init.h"
+#include "frontend/nn/net.h"
+
+namespace keel::nn {
+
+struct GatedFeedForwardOptions {
+  std::int64_t units = 512;
+  double dropout = 0;  // of the units
+  FanInit init = xavier();
+};
+
+// y = dropout(silu(x G) * (x U)) D with silu(a) = a sigmoid(a), without biases.
+//   x (..., width)   G, U (width, units): "<name>/gate/weight" and "<name>/up/weight"
+//   D (units, width): "<name>/down/weight"   y like x
+// Two thirds of the units of an ordinary feed-forward sublayer make as many parameters as it has.
+Value gated_feed_forward(Net& net, const std::string& name, Value x,
+                         const GatedFeedForwardOptions& options);
+
+}  // namespace keel::nn

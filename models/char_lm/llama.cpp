@@ -1,0 +1,103 @@
+#include "models/char_lm/llama.h"
+
+#include "frontend/nn/embedding.h"
+#include "frontend/nn/gated_feed_forward.h"
+#include "frontend/nn/heads.h"
+#include "frontend/nn/layers.h"
+#include "frontend/nn/rotary.h"
+#include "models/char_lm/memory.h"
+#include "src/ops/attention.h"
+
+namespace keel::models {
+namespace {
+
+class LlamaBuilder {
+ public:
+  LlamaBuilder(nn::Net& net, const LlamaOptions& options, const SegmentMemory& memory,
+               std::int64_t length)
+      : net_(net),
+        g_(net.graph),
+        options_(options),
+        memory_(memory),
+        seen_(memory.seen()),
+        rotated_queries_(net, length, head_width(), {.first = options.memory}),
+        rotated_keys_(net, options.memory + length, head_width()) {}
+
+  Value build(Value input) const {
+    const nn::TransformerOptions& layer = options_.layer;
+    const nn::Embedding table(net_, "embedding", options_.symbols, options_.width,
+                              {.init = nn::normal(options_.init_deviation)});
+    Value x = nn::dropout(net_, table(input), layer.dropout);
+    for (std::int64_t i = 1; i <= options_.layers; ++i) {
+      const auto scope = g_.scope(fmt::format("layer{}", i));
+      x = nn::residual(net_, x, layer, {"attention", {}, [&](Value v) { return attend(v); }});
+      x = nn::residual(net_, x, layer, {"feed_forward", {}, [&](Value v) { return feed(v); }});
+    }
+    if (layer.place == nn::NormPlace::kPre) x = layer.norm(net_, "norm", x);
+    return nn::dropout(net_, x, layer.dropout);
+  }
+
+ private:
+  std::int64_t head_width() const { return options_.width / options_.layer.heads; }
+
+  Value project(const std::string& name, Value x, std::int64_t units) const {
+    return nn::linear(net_, name, x, units, {.bias = false, .weight_init = options_.layer.init});
+  }
+  // A projection to so many heads, each with its norm.
+  Value normed_heads(const std::string& name, Value x, std::int64_t heads) const {
+    const Value y = project(name, x, heads * head_width());
+    if (!options_.qk_norm) return y;
+    return nn::norm_heads(net_, name + "_norm", y, heads, nn::Norm::parse("rmsnorm"));
+  }
+
+  Value attend(Value x) const {
+    const auto scope = g_.scope("attention");
+    const std::int64_t heads = options_.layer.heads, kv_heads = options_.kv_heads;
+    const Value q = normed_heads("q", x, heads);
+    const Value k = memory_.remembered("keys", normed_heads("k", x, kv_heads));
+    const Value v = memory_.remembered("values", project("v", x, kv_heads * head_width()));
+    const auto for_queries = [&](Value y) {
+      return nn::repeat_heads(net_, y, kv_heads, heads / kv_heads);
+    };
+    const Value y = ops::attention(g_,
+                                   {.q = rotated_queries_(q),
+                                    .k = for_queries(rotated_keys_(k)),
+                                    .v = for_queries(v),
+                                    .key_mask = seen_},
+                                   {.heads = heads, .causal = true});
+    return project("out", y, options_.width);
+  }
+
+  Value feed(Value x) const {
+    const nn::TransformerOptions& layer = options_.layer;
+    return nn::gated_feed_forward(
+        net_, "feed_forward", x,
+        {.units = layer.feed_forward, .dropout = layer.relu_dropout, .init = layer.init});
+  }
+
+  nn::Net& net_;
+  Graph& g_;
+  const LlamaOptions& options_;
+  const SegmentMemory& memory_;
+  Value seen_;
+  nn::Rotary rotated_queries_, rotated_keys_;
+};
+
+}  // namespace
+
+Value llama_states(nn::Net& net, const LlamaOptions& options, Value input, Value begins) {
+  nn::check_widths(options.width, options.layer.heads);
+  check(options.kv_heads >= 1 && options.layer.heads % options.kv_heads == 0, ErrorKind::kUsage,
+        "kv_heads: expected a divisor of the {} heads, got {}", options.layer.heads,
+        options.kv_heads);
+  const std::int64_t length = net.graph.shape(input)[1];
+  const SegmentMemory memory(net, begins, length, options.memory);
+  return LlamaBuilder(net, options, memory, length).build(input);
+}
+
+Value llama_logits(nn::Net& net, const LlamaOptions& options, Value rows) {
+  return nn::linear(net, "softmax", rows, options.symbols,
+                    {.bias = false, .weight_init = options.layer.init});
+}
+
+}  // namespace keel::models
