@@ -19,9 +19,8 @@ void expect_fits(const TableColumn& column, const TensorDataset& dataset) {
 
 }  // namespace
 
-std::vector<task::Input> inputs_of(const std::vector<TableColumn>& columns,
-                                   const task::Sizes& sizes) {
-  std::vector<task::Input> inputs;
+std::vector<Input> inputs_of(const std::vector<TableColumn>& columns, const Sizes& sizes) {
+  std::vector<Input> inputs;
   for (const TableColumn& column : columns) {
     std::vector<std::int64_t> shape{sizes.at(0)};
     shape.insert(shape.end(), column.row.sizes().begin(), column.row.sizes().end());
@@ -38,11 +37,11 @@ TableRows::TableRows(TensorDataset dataset, std::vector<TableColumn> columns)
   }
 }
 
-std::unique_ptr<BatchSampler> TableRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<BatchSampler> TableRows::plan(const StreamOptions& options) const {
   return std::make_unique<FixedBatches>(dataset_.rows(), options);
 }
 
-void TableRows::put(task::Batch& batch, const RowVisit& visit) const {
+void TableRows::put(Batch& batch, const RowVisit& visit) const {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const Tensor& source = *sources_[i];
     Tensor& value = batch.values[i];
@@ -59,10 +58,10 @@ void TableRows::put(task::Batch& batch, const RowVisit& visit) const {
 }
 
 TableSplits::TableSplits(std::vector<TableColumn> columns, Make train, Make valid, Make test)
-    : DatasetSplits([columns = std::move(columns),
-                     make = std::array{std::move(train), std::move(valid), std::move(test)}](
-                        task::Split split) {
-        return std::make_shared<const TableRows>(make[std::size_t(split)](), columns);
-      }) {}
+    : DatasetSplits(
+          [columns = std::move(columns),
+           make = std::array{std::move(train), std::move(valid), std::move(test)}](Split split) {
+            return std::make_shared<const TableRows>(make[std::size_t(split)](), columns);
+          }) {}
 
 }  // namespace keel::data
