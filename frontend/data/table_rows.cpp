@@ -8,7 +8,7 @@
 namespace keel::data {
 namespace {
 
-void expect_fits(const TableColumn& column, const TensorDataset& dataset) {
+void check_column(const TableColumn& column, const TensorDataset& dataset) {
   const Tensor& source = dataset.column(column.name);
   const std::int64_t own = source.elements() / std::max<std::int64_t>(dataset.rows(), 1);
   const bool converts = source.dtype() == DType::kU8 && column.dtype == DType::kF32;
@@ -32,7 +32,7 @@ std::vector<Input> inputs_of(const std::vector<TableColumn>& columns, const Size
 TableRows::TableRows(TensorDataset dataset, std::vector<TableColumn> columns)
     : Dataset({dataset.source()}), dataset_(std::move(dataset)), columns_(std::move(columns)) {
   for (const TableColumn& column : columns_) {
-    expect_fits(column, dataset_);
+    check_column(column, dataset_);
     sources_.push_back(&dataset_.column(column.name));
   }
 }
