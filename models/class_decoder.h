@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "frontend/data/csv_table.h"
-#include "frontend/data/rows_decoder.h"
+#include "frontend/task/rows_decoder.h"
 
 namespace keel::models {
 
@@ -18,7 +18,7 @@ struct UnlabelledRows {
 };
 
 // The answers are names of classes, and the scores of ranked answers are their probabilities.
-class ClassDecoder final : public data::RowsDecoder {
+class ClassDecoder final : public task::RowsDecoder {
  public:
   ClassDecoder(const UnlabelledRows& rows, std::vector<std::string> labels);
 

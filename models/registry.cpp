@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/core/registry.h"
 #include "task_includes.inc"
 
 namespace keel::models {
@@ -40,6 +41,7 @@ std::vector<ModelEntry>& entries() {
 std::span<const ModelEntry> all_models() { return entries(); }
 
 void add_model(ModelEntry entry) {
+  expect_not_frozen("model", entry.name);
   const bool is_taken = std::ranges::count(entries(), entry.name, &ModelEntry::name) > 0;
   check(!entry.name.empty() && !is_taken, ErrorKind::kUsage, "model: expected a new name, got '{}'",
         entry.name);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/task/decoder.h"
 #include "program/commands.h"
 
 namespace keel::cli {

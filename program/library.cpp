@@ -15,6 +15,7 @@
 #include "program/common.h"
 #include "program/options.h"
 #include "src/core/failure.h"
+#include "src/core/registry.h"
 #include "src/core/shown.h"
 
 namespace keel::cli {
@@ -79,6 +80,7 @@ int run(int argc, char** argv, const std::vector<Addition>& additions) {
   try {
     expect_stack();
     for (const Addition& addition : additions) addition.enter();
+    const FrozenRegistries frozen;
     return parse_and_run(argc, argv);
   } catch (...) {
     return report_exception();

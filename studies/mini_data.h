@@ -6,6 +6,7 @@
 #pragma once
 
 #include "frontend/data/table_rows.h"
+#include "frontend/task/batch.h"
 #include "src/core/choice.h"
 
 namespace keel::study {

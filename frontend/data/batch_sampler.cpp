@@ -26,7 +26,7 @@ std::span<const std::int64_t> BatchSampler::rows_at(std::uint32_t epoch, std::in
 
 void BatchSampler::at(std::uint32_t epoch, std::int64_t step, PlannedBatch& planned) {
   planned.rows = rows_at(epoch, step);
-  const task::Sizes lengths = lengths_of(planned.rows, epoch);
+  const Sizes lengths = lengths_of(planned.rows, epoch);
   planned.sizes.assign(1, capacity(std::ssize(planned.rows), lengths));
   planned.sizes.insert(planned.sizes.end(), lengths.begin(), lengths.end());
 }
@@ -45,8 +45,8 @@ PlannedBatch BatchSampler::pick(std::span<const std::int64_t> rows) const {
   return {with_lengths(std::ssize(rows), lengths_of(rows, 0)), rows};
 }
 
-task::Sizes with_lengths(std::int64_t places, const task::Sizes& lengths) {
-  task::Sizes sizes{places};
+Sizes with_lengths(std::int64_t places, const Sizes& lengths) {
+  Sizes sizes{places};
   sizes.insert(sizes.end(), lengths.begin(), lengths.end());
   return sizes;
 }

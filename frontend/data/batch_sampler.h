@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/data/stream.h"
 
 namespace keel::data {
 
 // The shape of a batch, and the rows that fill its first places; the other places are padding.
 struct PlannedBatch {
-  task::Sizes sizes;  // {places, lengths that hold each of its rows}
+  Sizes sizes;  // {places, lengths that hold each of its rows}
   std::span<const std::int64_t> rows;
 
   std::int64_t capacity() const { return sizes[0]; }
@@ -39,7 +39,7 @@ class BatchSampler {
   // Throws Error{kUsage} for a row that does not exist.
   PlannedBatch pick(std::span<const std::int64_t> rows) const;
   // Every shape that at() may give, the largest first.
-  virtual std::vector<task::Sizes> shapes() const = 0;
+  virtual std::vector<Sizes> shapes() const = 0;
   // The number of rows that are left out because they fill no batch; these are different rows in
   // every epoch.
   virtual std::int64_t skipped() const { return 0; }
@@ -58,10 +58,10 @@ class BatchSampler {
   const Epoch& epoch_of(std::uint32_t epoch);
   // Plans an epoch into an object that held another one.
   virtual void plan(std::uint32_t epoch, Epoch& planned) const = 0;
-  // The lengths that these rows are padded to in an epoch: task::Sizes after the first.
-  virtual task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t epoch) const = 0;
+  // The lengths that these rows are padded to in an epoch: Sizes after the first.
+  virtual Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t epoch) const = 0;
   // The places of a batch of `count` rows that are padded to these lengths.
-  virtual std::int64_t capacity(std::int64_t count, const task::Sizes& lengths) const = 0;
+  virtual std::int64_t capacity(std::int64_t count, const Sizes& lengths) const = 0;
 
  private:
   std::int64_t rows_;
@@ -76,6 +76,6 @@ class BatchSampler {
 };
 
 // {places, lengths...}
-task::Sizes with_lengths(std::int64_t places, const task::Sizes& lengths);
+Sizes with_lengths(std::int64_t places, const Sizes& lengths);
 
 }  // namespace keel::data

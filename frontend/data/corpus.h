@@ -14,7 +14,7 @@ namespace keel::data {
 
 // Keeps the first `count` rows, all for 0, and reports how many were left out.
 template <class Row>
-void keep_first(std::vector<Row>& rows, std::int64_t count, std::vector<task::Skipped>& skipped) {
+void keep_first(std::vector<Row>& rows, std::int64_t count, std::vector<Skipped>& skipped) {
   const std::int64_t beyond = std::ssize(rows) - count;
   if (count == 0 || beyond <= 0) return;
   rows.resize(std::size_t(count));
@@ -28,37 +28,37 @@ struct Corpus {
   Part train = {}, valid = {};
   // Reads the test part; a file that holds only that part is opened here, not before.
   std::function<Part()> test = {};
-  std::vector<task::Skipped> skipped = {};         // of the training rows, or of the only part
-  std::optional<task::Split> only = std::nullopt;  // the one part that there is; absent: all
+  std::vector<Skipped> skipped = {};         // of the training rows, or of the only part
+  std::optional<Split> only = std::nullopt;  // the one part that there is; absent: all
 
   // Hands over a part, which can be done once, to be numbered.
-  Part take(task::Split split) {
-    if (split == task::Split::kTest) return test();
-    return std::move(split == task::Split::kTrain ? train : valid);
+  Part take(Split split) {
+    if (split == Split::kTest) return test();
+    return std::move(split == Split::kTrain ? train : valid);
   }
   // Makes this part the only one of the corpus.
-  void put(task::Split split, Part part) {
+  void put(Split split, Part part) {
     only = split;
-    if (split == task::Split::kTrain) train = std::move(part);
-    if (split == task::Split::kValid) valid = std::move(part);
-    if (split == task::Split::kTest) {
+    if (split == Split::kTrain) train = std::move(part);
+    if (split == Split::kValid) valid = std::move(part);
+    if (split == Split::kTest) {
       test = [kept = std::make_shared<Part>(std::move(part))] { return std::move(*kept); };
     }
   }
   // "NAME train, ORIGIN", and what is left out.
-  SplitNotes notes(task::Split split) const {
-    const bool counts = split == only.value_or(task::Split::kTrain);
+  SplitNotes notes(Split split) const {
+    const bool counts = split == only.value_or(Split::kTrain);
     return {fmt::format("{} {}, {}", name, name_of(split), origin),
-            counts ? skipped : std::vector<task::Skipped>{}};
+            counts ? skipped : std::vector<Skipped>{}};
   }
 };
 
 // The splits of a corpus. `number` makes the rows of a part: (split, part, its notes) -> shared_ptr
 // to a Dataset. It is called once for each split that is asked for.
 template <class C, class Number>
-std::unique_ptr<task::Splits> splits_of(C corpus, Number number) {
+std::unique_ptr<Splits> splits_of(C corpus, Number number) {
   auto kept = std::make_shared<C>(std::move(corpus));
-  return std::make_unique<DatasetSplits>([kept, number = std::move(number)](task::Split split) {
+  return std::make_unique<DatasetSplits>([kept, number = std::move(number)](Split split) {
     return std::shared_ptr<const Dataset>(number(split, kept->take(split), kept->notes(split)));
   });
 }

@@ -118,8 +118,8 @@ TensorDataset CsvTable::read_lines(std::span<const std::string> lines, std::int6
   return rows.finish("lines");
 }
 
-std::unique_ptr<task::Splits> CsvTable::splits(std::string_view csv, const std::string& name,
-                                               std::int64_t train_rows) const {
+std::unique_ptr<Splits> CsvTable::splits(std::string_view csv, const std::string& name,
+                                         std::int64_t train_rows) const {
   const auto all = std::make_shared<const TensorDataset>(read(csv, name));
   check(all->rows() >= kPeriod, ErrorKind::kBadInput, "{}: expected at least {} rows, got {}", name,
         kPeriod, all->rows());
@@ -132,8 +132,8 @@ std::unique_ptr<task::Splits> CsvTable::splits(std::string_view csv, const std::
       [=] { return part_of(*all, kTest, kTest, "test"); });
 }
 
-std::unique_ptr<task::Splits> CsvTable::splits_of_file(const std::string& path,
-                                                       std::int64_t train_rows) const {
+std::unique_ptr<Splits> CsvTable::splits_of_file(const std::string& path,
+                                                 std::int64_t train_rows) const {
   return splits(io::read_file(path, kMaxBytes), path, train_rows);
 }
 

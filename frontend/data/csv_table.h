@@ -28,11 +28,11 @@ struct CsvTable {
   // Gives the ninth of every ten rows to validation, the tenth to the test and the others to
   // training, which takes at most `train_rows`; 0: all. Throws as read(), and Error{kBadInput} for
   // fewer than ten rows.
-  std::unique_ptr<task::Splits> splits(std::string_view csv, const std::string& name,
-                                       std::int64_t train_rows = 0) const;
+  std::unique_ptr<Splits> splits(std::string_view csv, const std::string& name,
+                                 std::int64_t train_rows = 0) const;
   // The same for a file, which may be packed. Throws as io::read_file, too.
-  std::unique_ptr<task::Splits> splits_of_file(const std::string& path,
-                                               std::int64_t train_rows = 0) const;
+  std::unique_ptr<Splits> splits_of_file(const std::string& path,
+                                         std::int64_t train_rows = 0) const;
 };
 
 }  // namespace keel::data

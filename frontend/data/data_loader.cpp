@@ -16,7 +16,7 @@ void fill(Tensor& value, double padding) {
   std::ranges::fill(value.as<T>(), static_cast<T>(padding));
 }
 
-void fill(Tensor& value, const task::Input& input) {
+void fill(Tensor& value, const Input& input) {
   switch (value.dtype()) {
     case DType::kF32:
       return fill<float>(value, input.padding);
@@ -32,19 +32,18 @@ void fill(Tensor& value, const task::Input& input) {
 
 }  // namespace
 
-void clear_batch(task::Batch& batch, const task::Sizes& sizes,
-                 const std::vector<task::Input>& inputs) {
+void clear_batch(Batch& batch, const Sizes& sizes, const std::vector<Input>& inputs) {
   if (batch.sizes != sizes) {
     batch.sizes = sizes;
     batch.values.clear();
-    for (const task::Input& input : inputs) batch.values.emplace_back(input.type);
+    for (const Input& input : inputs) batch.values.emplace_back(input.type);
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) fill(batch.values[i], inputs[i]);
   batch.rows.assign(std::size_t(sizes.at(0)), -1);
   batch.items = 0;
 }
 
-DataLoader::DataLoader(std::shared_ptr<const Dataset> rows, const task::StreamOptions& options)
+DataLoader::DataLoader(std::shared_ptr<const Dataset> rows, const StreamOptions& options)
     : rows_(std::move(rows)), options_(options), plan_(rows_->plan(options)) {}
 
 double DataLoader::items(std::uint32_t epoch, std::int64_t step) {
@@ -56,14 +55,14 @@ double DataLoader::items(std::uint32_t epoch, std::int64_t step) {
   return items;
 }
 
-std::vector<task::Sizes> DataLoader::shapes() const {
-  std::vector<task::Sizes> shapes = plan_->shapes();
-  for (task::Sizes& sizes : shapes) sizes[0] = shard_places(sizes[0], options_.shard_range);
+std::vector<Sizes> DataLoader::shapes() const {
+  std::vector<Sizes> shapes = plan_->shapes();
+  for (Sizes& sizes : shapes) sizes[0] = shard_places(sizes[0], options_.shard_range);
   return shapes;
 }
 
-const task::Batch& DataLoader::at(std::uint32_t epoch, std::int64_t step) {
-  const task::ShardRange& shard_range = options_.shard_range;
+const Batch& DataLoader::at(std::uint32_t epoch, std::int64_t step) {
+  const ShardRange& shard_range = options_.shard_range;
   if (!shard_range.is_whole() || shard_range.accumulate > 1) return shard_at(epoch, step);
   plan_->at(epoch, step, planned_);
   return make(planned_, epoch);
@@ -71,8 +70,8 @@ const task::Batch& DataLoader::at(std::uint32_t epoch, std::int64_t step) {
 
 // A shard of a batch without padding has none either, for a network may take padding for rows where
 // its training never has any.
-const task::Batch& DataLoader::shard_at(std::uint32_t epoch, std::int64_t step) {
-  const task::ShardRange& shard_range = options_.shard_range;
+const Batch& DataLoader::shard_at(std::uint32_t epoch, std::int64_t step) {
+  const ShardRange& shard_range = options_.shard_range;
   const ShardPlace place = shard_place(shard_range, plan_->steps(epoch), step);
   std::int64_t first_row = 0;
   for (std::int64_t batch = place.first_batch; batch < place.batch; ++batch) {
@@ -94,12 +93,12 @@ const task::Batch& DataLoader::shard_at(std::uint32_t epoch, std::int64_t step) 
   return batch_;
 }
 
-const task::Batch& DataLoader::pick(std::span<const std::int64_t> rows) {
+const Batch& DataLoader::pick(std::span<const std::int64_t> rows) {
   return make(plan_->pick(rows), 0);
 }
 
-std::vector<task::Skipped> DataLoader::skipped() const {
-  std::vector<task::Skipped> left = rows_->skipped();
+std::vector<Skipped> DataLoader::skipped() const {
+  std::vector<Skipped> left = rows_->skipped();
   if (const std::int64_t rest = plan_->skipped(); rest > 0) {
     left.push_back(
         {rest, fmt::format("incomplete batch of {}; different rows each epoch", options_.batch)});
@@ -107,7 +106,7 @@ std::vector<task::Skipped> DataLoader::skipped() const {
   return left;
 }
 
-const task::Batch& DataLoader::make(const PlannedBatch& planned, std::uint32_t epoch) {
+const Batch& DataLoader::make(const PlannedBatch& planned, std::uint32_t epoch) {
   if (batch_.sizes != planned.sizes) inputs_ = rows_->inputs(planned.sizes);
   rows_->clear(batch_, planned.sizes, inputs_);
   // An evaluation is the same in every epoch.
@@ -121,19 +120,19 @@ const task::Batch& DataLoader::make(const PlannedBatch& planned, std::uint32_t e
   return batch_;
 }
 
-std::unique_ptr<task::Stream> stream_of_rows(std::shared_ptr<const Dataset> rows,
-                                             const task::StreamOptions& options) {
+std::unique_ptr<Stream> stream_of_rows(std::shared_ptr<const Dataset> rows,
+                                       const StreamOptions& options) {
   auto stream = std::make_unique<DataLoader>(std::move(rows), options);
   if (!options.shuffle) return stream;
   return std::make_unique<ReadAhead>(std::move(stream));
 }
 
-std::string_view name_of(task::Split split) {
+std::string_view name_of(Split split) {
   constexpr std::array<std::string_view, 3> kNames = {"train", "valid", "test"};
   return kNames[std::size_t(split)];
 }
 
-const std::shared_ptr<const Dataset>& DatasetSplits::rows(task::Split split) const {
+const std::shared_ptr<const Dataset>& DatasetSplits::rows(Split split) const {
   std::shared_ptr<const Dataset>& rows = rows_[std::size_t(split)];
   if (!rows) rows = make_(split);
   return rows;

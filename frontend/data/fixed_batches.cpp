@@ -13,7 +13,7 @@ constexpr std::uint32_t kOrderStream = stream_of("data.order");
 
 }  // namespace
 
-FixedBatches::FixedBatches(std::int64_t rows, const task::StreamOptions& options)
+FixedBatches::FixedBatches(std::int64_t rows, const StreamOptions& options)
     : BatchSampler(rows, options.shuffle.has_value()), options_(options) {
   check(options.batch > 0, ErrorKind::kUsage, "[batches] batch: expected 1 or more, got {}",
         options.batch);
@@ -25,9 +25,9 @@ FixedBatches::FixedBatches(std::int64_t rows, const task::StreamOptions& options
   steps_ = options.shuffle || (rest == 0 && rows > 0) ? whole : whole + 1;
 }
 
-std::vector<task::Sizes> FixedBatches::shapes() const {
+std::vector<Sizes> FixedBatches::shapes() const {
   const std::int64_t whole = rows() / options_.batch;
-  std::vector<task::Sizes> shapes;
+  std::vector<Sizes> shapes;
   if (whole > 0) shapes.push_back({options_.batch});
   if (steps_ > whole) shapes.push_back({capacity(rows() % options_.batch, {})});
   return shapes;

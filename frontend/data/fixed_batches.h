@@ -12,20 +12,20 @@ class FixedBatches final : public BatchSampler {
  public:
   // Throws Error{kUsage} for a batch below 1, for 2^32 rows or more, and if shuffled for a batch
   // larger than the number of rows.
-  FixedBatches(std::int64_t rows, const task::StreamOptions& options);
+  FixedBatches(std::int64_t rows, const StreamOptions& options);
 
   std::int64_t steps(std::uint32_t) override { return steps_; }
-  std::vector<task::Sizes> shapes() const override;
+  std::vector<Sizes> shapes() const override;
   std::int64_t skipped() const override { return options_.shuffle ? rows() % options_.batch : 0; }
 
  private:
   void plan(std::uint32_t epoch, Epoch& planned) const override;
-  task::Sizes lengths_of(std::span<const std::int64_t>, std::uint32_t) const override { return {}; }
-  std::int64_t capacity(std::int64_t count, const task::Sizes&) const override {
+  Sizes lengths_of(std::span<const std::int64_t>, std::uint32_t) const override { return {}; }
+  std::int64_t capacity(std::int64_t count, const Sizes&) const override {
     return count > 0 ? count : 1;
   }
 
-  task::StreamOptions options_;
+  StreamOptions options_;
   std::int64_t steps_;
 };
 

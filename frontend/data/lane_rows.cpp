@@ -23,7 +23,7 @@ SplitNotes notes_of(const TokenText& text, const LaneCut& cut) {
 
 }  // namespace
 
-std::vector<task::Input> lane_inputs(const task::Sizes& sizes) {
+std::vector<Input> lane_inputs(const Sizes& sizes) {
   const Shape tokens{sizes.at(0), sizes.at(1)};
   return {{"input", {DType::kI32, tokens}},
           {"target", {DType::kI32, tokens}, kNoTarget},
@@ -35,7 +35,7 @@ LaneRows::LaneRows(std::shared_ptr<const TokenText> text, const LaneOptions& opt
       text_(std::move(text)),
       cut_(std::ssize(text_->tokens), options) {}
 
-void LaneRows::put(task::Batch& batch, const RowVisit& visit) const {
+void LaneRows::put(Batch& batch, const RowVisit& visit) const {
   const LaneCut::Piece piece = cut_.piece(visit.row);
   const std::span<const std::int32_t> tokens = text_->tokens;
   const auto place = std::size_t(visit.place), count = std::size_t(piece.count);
@@ -49,14 +49,13 @@ void LaneRows::put(task::Batch& batch, const RowVisit& visit) const {
   batch.values[LaneValue::kBegins].as<std::uint8_t>()[place] = cut_.begins(visit.row) ? 1 : 0;
 }
 
-const std::shared_ptr<const TokenText>& LaneSplits::text(task::Split split) const {
+const std::shared_ptr<const TokenText>& LaneSplits::text(Split split) const {
   std::shared_ptr<const TokenText>& text = texts_[std::size_t(split)];
   if (!text) text = std::make_shared<const TokenText>(make_(split));
   return text;
 }
 
-std::unique_ptr<task::Stream> LaneSplits::stream(task::Split split,
-                                                 const task::StreamOptions& options) const {
+std::unique_ptr<Stream> LaneSplits::stream(Split split, const StreamOptions& options) const {
   const std::shared_ptr<const TokenText>& text = this->text(split);
   LaneOptions lanes{options.batch, settings_.length, settings_.last, /*equal=*/true};
   if (!options.shuffle) {

@@ -16,14 +16,14 @@ namespace keel::data {
 struct TokenText {
   std::string source;  // for people
   std::vector<std::int32_t> tokens;
-  std::vector<task::Skipped> skipped = {};  // of training
+  std::vector<Skipped> skipped = {};  // of training
 };
 
 // The values of a batch with the sizes {lanes, length}:
 //   input   i32 (lanes, length)   tokens; 0 in padding
 //   target  i32 (lanes, length)   the token after each of them; -1 in padding, which is not scored
 //   begins  u8 (lanes)            1 in the first batch of an epoch: nothing is carried into it
-std::vector<task::Input> lane_inputs(const task::Sizes& sizes);
+std::vector<Input> lane_inputs(const Sizes& sizes);
 struct LaneValue {
   enum Place : std::size_t { kInput, kTarget, kBegins };
 };
@@ -36,14 +36,12 @@ class LaneRows final : public Dataset {
   LaneRows(std::shared_ptr<const TokenText> text, const LaneOptions& options);
 
   // Ignores the options, since lanes are part of what a row is.
-  std::unique_ptr<BatchSampler> plan(const task::StreamOptions&) const override {
+  std::unique_ptr<BatchSampler> plan(const StreamOptions&) const override {
     if (cut_.together() > 0) return std::make_unique<SegmentPlan>(cut_);
     return std::make_unique<LanePlan>(cut_);
   }
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
-    return lane_inputs(sizes);
-  }
-  void put(task::Batch& batch, const RowVisit& visit) const override;
+  std::vector<Input> inputs(const Sizes& sizes) const override { return lane_inputs(sizes); }
+  void put(Batch& batch, const RowVisit& visit) const override;
   double items(std::int64_t row) const override { return double(cut_.piece(row).count); }
 
  private:
@@ -63,16 +61,15 @@ struct LaneSettings {
 // the text's own in every epoch. One without a seed is for evaluation: it has the lanes and the
 // length of the evaluation, whatever StreamOptions::batch is, and scores every token but the first.
 // A text too short for so many lanes is evaluated in fewer, and one shorter than a segment in one.
-class LaneSplits final : public task::Splits {
+class LaneSplits final : public Splits {
  public:
-  using Make = std::function<TokenText(task::Split)>;
+  using Make = std::function<TokenText(Split)>;
   LaneSplits(const LaneSettings& settings, Make make)
       : settings_(settings), make_(std::move(make)) {}
 
   // Throws as LaneCut and as `make`, which is called once for a split.
-  std::unique_ptr<task::Stream> stream(task::Split split,
-                                       const task::StreamOptions& options) const override;
-  const std::shared_ptr<const TokenText>& text(task::Split split) const;
+  std::unique_ptr<Stream> stream(Split split, const StreamOptions& options) const override;
+  const std::shared_ptr<const TokenText>& text(Split split) const;
 
  private:
   LaneSettings settings_;

@@ -41,8 +41,8 @@ std::int64_t LaneCut::dropped() const {
   return drops() ? options_.lanes * (size_ % options_.length) : 0;
 }
 
-std::vector<task::Sizes> LanePlan::shapes() const {
-  std::vector<task::Sizes> shapes{{cut_.lanes(), cut_.length(0)}};
+std::vector<Sizes> LanePlan::shapes() const {
+  std::vector<Sizes> shapes{{cut_.lanes(), cut_.length(0)}};
   const std::int64_t last = cut_.length(cut_.segments() - 1);
   if (last != cut_.length(0)) shapes.push_back({cut_.lanes(), last});
   return shapes;
@@ -59,7 +59,7 @@ void LanePlan::plan(std::uint32_t, Epoch& planned) const {
   }
 }
 
-task::Sizes LanePlan::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
+Sizes LanePlan::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
   std::int64_t longest = 1;
   for (const std::int64_t row : rows) {
     longest = std::max(longest, cut_.length(row % cut_.segments()));
@@ -72,9 +72,9 @@ std::int64_t SegmentPlan::whole_segments() const {
   return cut_.segments() - (is_last_short ? 1 : 0);
 }
 
-std::vector<task::Sizes> SegmentPlan::shapes() const {
+std::vector<Sizes> SegmentPlan::shapes() const {
   const std::int64_t whole = whole_segments(), more = whole % cut_.together();
-  std::vector<task::Sizes> shapes;
+  std::vector<Sizes> shapes;
   if (whole >= cut_.together()) shapes.push_back({cut_.together(), cut_.length(0)});
   if (more > 0) shapes.push_back({more, cut_.length(0)});
   if (whole < cut_.segments()) shapes.push_back({1, cut_.length(whole)});
@@ -93,7 +93,7 @@ void SegmentPlan::plan(std::uint32_t, Epoch& planned) const {
   if (whole < cut_.segments()) planned.cuts.push_back({std::size_t(whole), 1});
 }
 
-task::Sizes SegmentPlan::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
+Sizes SegmentPlan::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
   std::int64_t longest = 1;
   for (const std::int64_t row : rows) longest = std::max(longest, cut_.length(row));
   return {longest};

@@ -74,12 +74,12 @@ class LanePlan final : public BatchSampler {
   explicit LanePlan(const LaneCut& cut) : BatchSampler(cut.rows(), /*varies=*/false), cut_(cut) {}
 
   std::int64_t steps(std::uint32_t) override { return cut_.segments(); }
-  std::vector<task::Sizes> shapes() const override;
+  std::vector<Sizes> shapes() const override;
 
  private:
   void plan(std::uint32_t epoch, Epoch& planned) const override;
-  task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
-  std::int64_t capacity(std::int64_t count, const task::Sizes&) const override { return count; }
+  Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
+  std::int64_t capacity(std::int64_t count, const Sizes&) const override { return count; }
 
   LaneCut cut_;
 };
@@ -91,13 +91,13 @@ class SegmentPlan final : public BatchSampler {
   explicit SegmentPlan(const LaneCut& cut)
       : BatchSampler(cut.rows(), /*varies=*/false), cut_(cut) {}
 
-  std::vector<task::Sizes> shapes() const override;
+  std::vector<Sizes> shapes() const override;
 
  private:
   std::int64_t whole_segments() const;
   void plan(std::uint32_t epoch, Epoch& planned) const override;
-  task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
-  std::int64_t capacity(std::int64_t count, const task::Sizes&) const override { return count; }
+  Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
+  std::int64_t capacity(std::int64_t count, const Sizes&) const override { return count; }
 
   LaneCut cut_;
 };

@@ -43,7 +43,7 @@ PairBatches::PairBatches(std::vector<PairLength> lengths, const PairBatchOptions
   cut();
 }
 
-std::int64_t PairBatches::capacity(std::int64_t count, const task::Sizes& lengths) const {
+std::int64_t PairBatches::capacity(std::int64_t count, const Sizes& lengths) const {
   const std::int64_t longer = std::max(lengths[0], lengths[1]);
   const std::int64_t fit = std::max<std::int64_t>(1, options_.max_tokens / longer);
   return std::max(whole_rows(fit, options_.row_multiple), count);
@@ -59,7 +59,7 @@ PairLength PairBatches::bucket_over(std::span<const std::int64_t> rows) const {
           bucket_of(longest.target, options_.multiple)};
 }
 
-task::Sizes PairBatches::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
+Sizes PairBatches::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
   const PairLength bucket = bucket_over(rows);
   return {bucket.source, bucket.target};
 }
@@ -82,7 +82,7 @@ void PairBatches::cut() {
     return std::span(order).subspan(first, end - first);
   };
   const auto leave = [&](std::size_t count) {
-    const task::Sizes lengths = lengths_of(pending(first + count), 0);
+    const Sizes lengths = lengths_of(pending(first + count), 0);
     cuts_.push_back({first, count});
     shapes_.push_back(with_lengths(capacity(std::int64_t(count), lengths), lengths));
     first += count;
@@ -101,9 +101,9 @@ void PairBatches::cut() {
   leave(order.size() - first);
 }
 
-std::vector<task::Sizes> PairBatches::shapes() const {
-  std::vector<task::Sizes> shapes = shapes_;
-  std::ranges::sort(shapes, std::greater(), [](const task::Sizes& s) {
+std::vector<Sizes> PairBatches::shapes() const {
+  std::vector<Sizes> shapes = shapes_;
+  std::ranges::sort(shapes, std::greater(), [](const Sizes& s) {
     return std::tuple(s[0] * (s[1] + s[2]), std::max(s[1], s[2]), s[1]);
   });
   shapes.erase(std::unique(shapes.begin(), shapes.end()), shapes.end());
@@ -112,7 +112,7 @@ std::vector<task::Sizes> PairBatches::shapes() const {
 
 double PairBatches::padding() const {
   std::int64_t positions = 0, tokens = 0;
-  for (const task::Sizes& s : shapes_) positions += s[0] * (s[1] + s[2]);
+  for (const Sizes& s : shapes_) positions += s[0] * (s[1] + s[2]);
   for (const PairLength& length : lengths_) tokens += length.source + length.target;
   return 1 - static_cast<double>(tokens) / static_cast<double>(positions);
 }

@@ -39,15 +39,15 @@ class PairBatches final : public BatchSampler {
 
   std::int64_t steps(std::uint32_t = 0) override { return std::ssize(cuts_); }
   // The shapes with most positions of both sides come first.
-  std::vector<task::Sizes> shapes() const override;
+  std::vector<Sizes> shapes() const override;
 
   // The share of positions, of both sides together, that hold no token.
   double padding() const;
 
  private:
   void plan(std::uint32_t epoch, Epoch& planned) const override;
-  task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
-  std::int64_t capacity(std::int64_t count, const task::Sizes& lengths) const override;
+  Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
+  std::int64_t capacity(std::int64_t count, const Sizes& lengths) const override;
   std::vector<std::int64_t> order_of(std::uint32_t epoch) const;
   void cut();
   PairLength bucket_over(std::span<const std::int64_t> rows) const;
@@ -57,8 +57,8 @@ class PairBatches final : public BatchSampler {
 
   std::vector<PairLength> lengths_;
   PairBatchOptions options_;
-  std::vector<Cut> cuts_;            // of every epoch, by length
-  std::vector<task::Sizes> shapes_;  // of the cuts
+  std::vector<Cut> cuts_;      // of every epoch, by length
+  std::vector<Sizes> shapes_;  // of the cuts
 };
 
 }  // namespace keel::data

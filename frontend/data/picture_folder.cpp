@@ -156,14 +156,14 @@ HeldOutRows held_out(std::int64_t rows, const PictureFolderOptions& options, boo
   return held;
 }
 
-std::optional<fs::path> folder_of_part(const fs::path& folder, task::Split split) {
-  if (split == task::Split::kTrain) return train_folder(folder);
-  return split == task::Split::kTest ? split_folder(folder, {"test"})
-                                     : split_folder(folder, {"valid", "validation", "val", "dev"});
+std::optional<fs::path> folder_of_part(const fs::path& folder, Split split) {
+  if (split == Split::kTrain) return train_folder(folder);
+  return split == Split::kTest ? split_folder(folder, {"test"})
+                               : split_folder(folder, {"valid", "validation", "val", "dev"});
 }
 
 // The folder of the one part that is wanted: its own, or all of a folder that is not in parts.
-std::optional<fs::path> folder_of_only(const fs::path& folder, task::Split split) {
+std::optional<fs::path> folder_of_only(const fs::path& folder, Split split) {
   const std::optional<fs::path> own = folder_of_part(folder, split);
   io::SkippedFiles ignored;
   if (own && !find_classes(*own, ignored).empty()) return own;
@@ -180,9 +180,9 @@ PictureFolder read_one_part(const fs::path& folder, const PictureFolderOptions& 
     io::SkippedFiles listed_before;
     return read_pictures(list_files(folder, classes, listed_before));
   };
-  if (options.only == task::Split::kTrain) all.train = read();
-  if (options.only == task::Split::kValid) all.valid = read();
-  if (options.only == task::Split::kTest) all.test = read;
+  if (options.only == Split::kTrain) all.train = read();
+  if (options.only == Split::kValid) all.valid = read();
+  if (options.only == Split::kTest) all.test = read;
   return all;
 }
 
@@ -234,8 +234,8 @@ PictureFolder read_picture_folder(const fs::path& folder, const PictureFolderOpt
   }
   const fs::path train = train_folder(folder).value_or(folder);
   const bool has_parts = train != folder;
-  const auto valid = has_parts ? folder_of_part(folder, task::Split::kValid) : std::nullopt;
-  const auto test = has_parts ? folder_of_part(folder, task::Split::kTest) : std::nullopt;
+  const auto valid = has_parts ? folder_of_part(folder, Split::kValid) : std::nullopt;
+  const auto test = has_parts ? folder_of_part(folder, Split::kTest) : std::nullopt;
   PictureFolder all;
   io::SkippedFiles ignored;  // the files are listed once more
   all.classes = options.classes.empty() ? names_of(classes_in(train, ignored)) : options.classes;

@@ -30,7 +30,7 @@ struct PictureFolderOptions {
   std::int64_t train_rows = 0;  // at most so many are trained on; 0: all that are not held out
   // The classes; empty: the names of the folders of training, in the order of their bytes.
   std::vector<std::string> classes = {};
-  std::optional<task::Split> only = std::nullopt;  // the one part that is wanted; absent: all
+  std::optional<Split> only = std::nullopt;  // the one part that is wanted; absent: all
 };
 
 // Reads DIR/CLASS/*.png, or DIR/train/CLASS/*.png with DIR/valid (or validation, val or dev) and

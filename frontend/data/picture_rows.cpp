@@ -73,7 +73,7 @@ CropAndFlip crop_and_flip(std::uint64_t seed, std::uint32_t epoch, std::int64_t 
           std::int64_t(random.below(first + 1, kPlaces)) - kFrame, random.below(first + 2, 2) == 1};
 }
 
-std::vector<task::Input> picture_inputs(const task::Sizes& sizes) {
+std::vector<Input> picture_inputs(const Sizes& sizes) {
   const std::int64_t rows = sizes.at(0);
   return {{"image", {DType::kF32, {rows, kColours, kPictureSide, kPictureSide}}},
           {"label", {DType::kI32, {rows}}, -1}};
@@ -85,11 +85,11 @@ PictureRows::PictureRows(SplitNotes notes, Pictures pictures, bool augments)
       augments_(augments),
       values_(normalized_values()) {}
 
-std::unique_ptr<BatchSampler> PictureRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<BatchSampler> PictureRows::plan(const StreamOptions& options) const {
   return std::make_unique<FixedBatches>(rows(), options);
 }
 
-void PictureRows::put(task::Batch& batch, const RowVisit& visit) const {
+void PictureRows::put(Batch& batch, const RowVisit& visit) const {
   const CropAndFlip how =
       augments_ && visit.seed ? crop_and_flip(*visit.seed, visit.epoch, visit.row) : CropAndFlip{};
   const std::uint8_t* from =

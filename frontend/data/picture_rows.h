@@ -35,7 +35,7 @@ struct CropAndFlip {
 CropAndFlip crop_and_flip(std::uint64_t seed, std::uint32_t epoch, std::int64_t row);
 
 // Inputs "image" f32 (rows, 3, 32, 32) and "label" i32 (rows), which is -1 in rows of padding.
-std::vector<task::Input> picture_inputs(const task::Sizes& sizes);
+std::vector<Input> picture_inputs(const Sizes& sizes);
 
 // The pictures as (x / 255 - mean) / deviation, with mean and deviation of each colour in ImageNet,
 // as most programs for CIFAR-10 have them. In FixedBatches.
@@ -45,11 +45,9 @@ class PictureRows final : public Dataset {
   PictureRows(SplitNotes notes, Pictures pictures, bool augments);
 
   std::int64_t rows() const { return pictures_.rows(); }
-  std::unique_ptr<BatchSampler> plan(const task::StreamOptions& options) const override;
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
-    return picture_inputs(sizes);
-  }
-  void put(task::Batch& batch, const RowVisit& visit) const override;
+  std::unique_ptr<BatchSampler> plan(const StreamOptions& options) const override;
+  std::vector<Input> inputs(const Sizes& sizes) const override { return picture_inputs(sizes); }
+  void put(Batch& batch, const RowVisit& visit) const override;
 
  private:
   Pictures pictures_;

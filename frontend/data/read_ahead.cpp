@@ -10,7 +10,7 @@ namespace keel::data {
 namespace {
 
 // Tensors of the same types are written over, and take no memory.
-void copy(const task::Batch& from, task::Batch& to) {
+void copy(const Batch& from, Batch& to) {
   to.sizes = from.sizes;
   to.rows = from.rows;
   to.items = from.items;
@@ -29,7 +29,7 @@ void copy(const task::Batch& from, task::Batch& to) {
 
 }  // namespace
 
-ReadAhead::ReadAhead(std::unique_ptr<task::Stream> inner) : inner_(std::move(inner)) {
+ReadAhead::ReadAhead(std::unique_ptr<Stream> inner) : inner_(std::move(inner)) {
   try {
     thread_ = std::thread(&ReadAhead::work, this);
   } catch (const std::system_error& error) {
@@ -63,7 +63,7 @@ double ReadAhead::items(std::uint32_t epoch, std::int64_t step) {
   return inner_->items(epoch, step);
 }
 
-const task::Batch& ReadAhead::at(std::uint32_t epoch, std::int64_t step) {
+const Batch& ReadAhead::at(std::uint32_t epoch, std::int64_t step) {
   const Place place{epoch, step};
   auto lock = when_idle();
   if (!std::exchange(has_made_, false) || place_ != place) make(place);
@@ -76,7 +76,7 @@ const task::Batch& ReadAhead::at(std::uint32_t epoch, std::int64_t step) {
   return current_;
 }
 
-const task::Batch& ReadAhead::pick(std::span<const std::int64_t> rows) {
+const Batch& ReadAhead::pick(std::span<const std::int64_t> rows) {
   const auto lock = when_idle();
   copy(inner_->pick(rows), current_);
   return current_;

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/data/stream.h"
 
 namespace keel::data {
 
@@ -20,9 +20,9 @@ namespace keel::data {
 // at any time. at() throws an error of the inner stream if, and only if, the batch that failed is
 // asked for, and tries that batch once more when it is asked for again. To be used by one thread,
 // like every stream.
-class ReadAhead final : public task::Stream {
+class ReadAhead final : public Stream {
  public:
-  explicit ReadAhead(std::unique_ptr<task::Stream> inner);
+  explicit ReadAhead(std::unique_ptr<Stream> inner);
   // Waits for a batch that is being made.
   ~ReadAhead() override;
 
@@ -31,13 +31,13 @@ class ReadAhead final : public task::Stream {
   // Both wait for a batch that is being made.
   std::int64_t steps(std::uint32_t epoch) override;
   double items(std::uint32_t epoch, std::int64_t step) override;
-  const task::Batch& at(std::uint32_t epoch, std::int64_t step) override;
+  const Batch& at(std::uint32_t epoch, std::int64_t step) override;
   // Waits likewise, and reads no batch ahead.
-  const task::Batch& pick(std::span<const std::int64_t> rows) override;
-  std::vector<task::Sizes> shapes() const override { return inner_->shapes(); }
-  std::vector<task::Skipped> skipped() const override { return inner_->skipped(); }
+  const Batch& pick(std::span<const std::int64_t> rows) override;
+  std::vector<Sizes> shapes() const override { return inner_->shapes(); }
+  std::vector<Skipped> skipped() const override { return inner_->skipped(); }
   std::int64_t number(std::int64_t row) const override { return inner_->number(row); }
-  std::unique_ptr<task::Decoder> decoder() const override { return inner_->decoder(); }
+  std::shared_ptr<task::Decoder> decoder() const override { return inner_->decoder(); }
 
  private:
   struct Place {
@@ -46,7 +46,7 @@ class ReadAhead final : public task::Stream {
     friend bool operator==(const Place&, const Place&) = default;
   };
   struct Made {
-    task::Batch batch;
+    Batch batch;
     std::exception_ptr error;
   };
 
@@ -56,8 +56,8 @@ class ReadAhead final : public task::Stream {
   // Makes the batch of a place into made_.
   void make(Place place);
 
-  const std::unique_ptr<task::Stream> inner_;
-  task::Batch current_;  // of the caller
+  const std::unique_ptr<Stream> inner_;
+  Batch current_;  // of the caller
 
   std::mutex mutex_;  // guards all members below; who sets working_ hands them to the thread
   std::condition_variable changed_;

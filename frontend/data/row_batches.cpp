@@ -34,11 +34,11 @@ std::int64_t RowBatches::capacity() const {
   return options_.shuffle ? options_.batch : std::min({options_.batch, group(), rows()});
 }
 
-std::vector<task::Sizes> RowBatches::shapes() const {
-  std::vector<task::Sizes> shapes{{capacity()}};
+std::vector<Sizes> RowBatches::shapes() const {
+  std::vector<Sizes> shapes{{capacity()}};
   for (const std::vector<std::int64_t>& lengths : lengths_.all) {
-    std::vector<task::Sizes> longer;
-    for (const task::Sizes& shape : shapes) {
+    std::vector<Sizes> longer;
+    for (const Sizes& shape : shapes) {
       for (const std::int64_t length : lengths) {
         longer.push_back(shape);
         longer.back().push_back(length);
@@ -74,11 +74,11 @@ void RowBatches::plan(std::uint32_t epoch, Epoch& planned) const {
   }
 }
 
-task::Sizes RowBatches::lengths_of(std::span<const std::int64_t> rows, std::uint32_t epoch) const {
-  task::Sizes longest;
+Sizes RowBatches::lengths_of(std::span<const std::int64_t> rows, std::uint32_t epoch) const {
+  Sizes longest;
   if (!lengths_.padded) return longest;
   for (const std::int64_t row : rows) {
-    const task::Sizes own = lengths_.padded(epoch, row);
+    const Sizes own = lengths_.padded(epoch, row);
     longest.resize(own.size(), 0);
     std::ranges::transform(longest, own, longest.begin(),
                            [](std::int64_t a, std::int64_t b) { return std::max(a, b); });

@@ -17,9 +17,9 @@ struct RowBatchOptions {
 struct RowLengths {
   // The key that rows are sorted by.
   std::function<std::int64_t(std::uint32_t epoch, std::int64_t row)> order;
-  // The lengths that a row has to be padded to, one for each task::Sizes after the first; a batch
+  // The lengths that a row has to be padded to, one for each Sizes after the first; a batch
   // takes the largest of its rows for each. Absent: there are no such sizes.
-  std::function<task::Sizes(std::uint32_t epoch, std::int64_t row)> padded = nullptr;
+  std::function<Sizes(std::uint32_t epoch, std::int64_t row)> padded = nullptr;
   // Every value that each of these lengths may have, the largest first.
   std::vector<std::vector<std::int64_t>> all = {};
 };
@@ -40,13 +40,13 @@ class RowBatches final : public BatchSampler {
   // Places of every batch: in training options.batch, else no more than the largest group.
   std::int64_t capacity() const;
   // The capacity with every combination of lengths; some of them may never come.
-  std::vector<task::Sizes> shapes() const override;
+  std::vector<Sizes> shapes() const override;
   std::int64_t skipped() const override { return options_.shuffle ? rows() % options_.batch : 0; }
 
  private:
   void plan(std::uint32_t epoch, Epoch& planned) const override;
-  task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t epoch) const override;
-  std::int64_t capacity(std::int64_t, const task::Sizes&) const override { return capacity(); }
+  Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t epoch) const override;
+  std::int64_t capacity(std::int64_t, const Sizes&) const override { return capacity(); }
   std::int64_t group() const { return options_.group > 0 ? options_.group : rows(); }
   void cut(std::int64_t first, std::int64_t end);
 

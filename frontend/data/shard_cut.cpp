@@ -6,8 +6,7 @@
 
 namespace keel::data {
 
-ShardPlace shard_place(const task::ShardRange& shard_range, std::int64_t batches,
-                       std::int64_t step) {
+ShardPlace shard_place(const ShardRange& shard_range, std::int64_t batches, std::int64_t step) {
   if (shard_range.is_whole() && shard_range.accumulate == 1) return {step, step, 0};
   const std::int64_t steps = batches * shard_range.count();
   check(step >= 0 && step < steps, ErrorKind::kUsage, "[shards] step: expected 0 to {}, got {}",
@@ -25,14 +24,14 @@ ShardPlace shard_place(const task::ShardRange& shard_range, std::int64_t batches
 }
 
 std::span<const std::int64_t> shard_rows(std::span<const std::int64_t> rows, std::int64_t shard,
-                                         const task::ShardRange& shard_range) {
+                                         const ShardRange& shard_range) {
   const auto begin = [&](std::int64_t s) {
     return std::size_t(s * std::ssize(rows) / shard_range.shards);
   };
   return rows.subspan(begin(shard), begin(shard + 1) - begin(shard));
 }
 
-std::int64_t shard_places(std::int64_t places, const task::ShardRange& shard_range) {
+std::int64_t shard_places(std::int64_t places, const ShardRange& shard_range) {
   return (places + shard_range.shards - 1) / shard_range.shards;
 }
 

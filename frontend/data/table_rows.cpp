@@ -8,7 +8,7 @@
 namespace keel::data {
 namespace {
 
-void expect_fits(const TableColumn& column, const TensorDataset& dataset) {
+void check_column(const TableColumn& column, const TensorDataset& dataset) {
   const Tensor& source = dataset.column(column.name);
   const std::int64_t own = source.elements() / std::max<std::int64_t>(dataset.rows(), 1);
   const bool converts = source.dtype() == DType::kU8 && column.dtype == DType::kF32;
@@ -19,9 +19,8 @@ void expect_fits(const TableColumn& column, const TensorDataset& dataset) {
 
 }  // namespace
 
-std::vector<task::Input> inputs_of(const std::vector<TableColumn>& columns,
-                                   const task::Sizes& sizes) {
-  std::vector<task::Input> inputs;
+std::vector<Input> inputs_of(const std::vector<TableColumn>& columns, const Sizes& sizes) {
+  std::vector<Input> inputs;
   for (const TableColumn& column : columns) {
     std::vector<std::int64_t> shape{sizes.at(0)};
     shape.insert(shape.end(), column.row.sizes().begin(), column.row.sizes().end());
@@ -33,16 +32,16 @@ std::vector<task::Input> inputs_of(const std::vector<TableColumn>& columns,
 TableRows::TableRows(TensorDataset dataset, std::vector<TableColumn> columns)
     : Dataset({dataset.source()}), dataset_(std::move(dataset)), columns_(std::move(columns)) {
   for (const TableColumn& column : columns_) {
-    expect_fits(column, dataset_);
+    check_column(column, dataset_);
     sources_.push_back(&dataset_.column(column.name));
   }
 }
 
-std::unique_ptr<BatchSampler> TableRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<BatchSampler> TableRows::plan(const StreamOptions& options) const {
   return std::make_unique<FixedBatches>(dataset_.rows(), options);
 }
 
-void TableRows::put(task::Batch& batch, const RowVisit& visit) const {
+void TableRows::put(Batch& batch, const RowVisit& visit) const {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const Tensor& source = *sources_[i];
     Tensor& value = batch.values[i];
@@ -59,10 +58,10 @@ void TableRows::put(task::Batch& batch, const RowVisit& visit) const {
 }
 
 TableSplits::TableSplits(std::vector<TableColumn> columns, Make train, Make valid, Make test)
-    : DatasetSplits([columns = std::move(columns),
-                     make = std::array{std::move(train), std::move(valid), std::move(test)}](
-                        task::Split split) {
-        return std::make_shared<const TableRows>(make[std::size_t(split)](), columns);
-      }) {}
+    : DatasetSplits(
+          [columns = std::move(columns),
+           make = std::array{std::move(train), std::move(valid), std::move(test)}](Split split) {
+            return std::make_shared<const TableRows>(make[std::size_t(split)](), columns);
+          }) {}
 
 }  // namespace keel::data

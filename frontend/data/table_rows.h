@@ -21,8 +21,7 @@ struct TableColumn {
 };
 
 // The inputs that the columns give for a batch of sizes {rows}.
-std::vector<task::Input> inputs_of(const std::vector<TableColumn>& columns,
-                                   const task::Sizes& sizes);
+std::vector<Input> inputs_of(const std::vector<TableColumn>& columns, const Sizes& sizes);
 
 // The rows of a data set, in FixedBatches.
 class TableRows final : public Dataset {
@@ -31,11 +30,11 @@ class TableRows final : public Dataset {
   TableRows(TensorDataset dataset, std::vector<TableColumn> columns);
 
   const TensorDataset& dataset() const { return dataset_; }
-  std::unique_ptr<BatchSampler> plan(const task::StreamOptions& options) const override;
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
+  std::unique_ptr<BatchSampler> plan(const StreamOptions& options) const override;
+  std::vector<Input> inputs(const Sizes& sizes) const override {
     return inputs_of(columns_, sizes);
   }
-  void put(task::Batch& batch, const RowVisit& visit) const override;
+  void put(Batch& batch, const RowVisit& visit) const override;
 
  private:
   TensorDataset dataset_;
@@ -49,7 +48,7 @@ class TableSplits : public DatasetSplits {
   using Make = std::function<TensorDataset()>;
   TableSplits(std::vector<TableColumn> columns, Make train, Make valid, Make test);
 
-  const TensorDataset& table(task::Split split) const {
+  const TensorDataset& table(Split split) const {
     return static_cast<const TableRows&>(*rows(split)).dataset();
   }
 };

@@ -16,7 +16,7 @@ enum Value : std::size_t { kTokens, kMask, kLabel };
 
 }  // namespace
 
-std::vector<task::Input> text_inputs(const task::Sizes& sizes) {
+std::vector<Input> text_inputs(const Sizes& sizes) {
   const Shape words{sizes.at(0), sizes.at(1)};
   return {{"tokens", {DType::kI32, words}, Vocabulary::kPad},
           {"mask", {DType::kU8, words}},
@@ -41,7 +41,7 @@ std::span<const std::int32_t> TextRows::tokens(std::int64_t row) const {
   return std::span(tokens_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
 }
 
-std::unique_ptr<BatchSampler> TextRows::plan(const task::StreamOptions& options) const {
+std::unique_ptr<BatchSampler> TextRows::plan(const StreamOptions& options) const {
   std::vector<std::int64_t> lengths;
   for (std::int64_t row = 0; row < size(); ++row) lengths.push_back(std::ssize(tokens(row)));
   return std::make_unique<TokenBatches>(std::move(lengths),
@@ -50,11 +50,9 @@ std::unique_ptr<BatchSampler> TextRows::plan(const task::StreamOptions& options)
                                                           .seed = options.shuffle.value_or(0)});
 }
 
-std::vector<task::Input> TextRows::inputs(const task::Sizes& sizes) const {
-  return text_inputs(sizes);
-}
+std::vector<Input> TextRows::inputs(const Sizes& sizes) const { return text_inputs(sizes); }
 
-void TextRows::put(task::Batch& batch, const RowVisit& visit) const {
+void TextRows::put(Batch& batch, const RowVisit& visit) const {
   const std::span<const std::int32_t> tokens = this->tokens(visit.row);
   const auto place = static_cast<std::size_t>(visit.place);
   const std::size_t first = place * static_cast<std::size_t>(batch.sizes[1]);

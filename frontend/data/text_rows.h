@@ -28,9 +28,9 @@ class TextRows final : public Dataset {
   std::span<const std::int32_t> tokens(std::int64_t row) const;
   std::int32_t label(std::int64_t row) const { return labels_[static_cast<std::size_t>(row)]; }
 
-  std::unique_ptr<BatchSampler> plan(const task::StreamOptions& options) const override;
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
-  void put(task::Batch& batch, const RowVisit& visit) const override;
+  std::unique_ptr<BatchSampler> plan(const StreamOptions& options) const override;
+  std::vector<Input> inputs(const Sizes& sizes) const override;
+  void put(Batch& batch, const RowVisit& visit) const override;
 
  private:
   std::vector<std::int32_t> tokens_;    // of all rows, one after the other
@@ -38,6 +38,6 @@ class TextRows final : public Dataset {
   std::vector<std::int32_t> labels_;
 };
 
-std::vector<task::Input> text_inputs(const task::Sizes& sizes);
+std::vector<Input> text_inputs(const Sizes& sizes);
 
 }  // namespace keel::data

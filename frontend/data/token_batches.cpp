@@ -49,27 +49,26 @@ std::int64_t TokenBatches::capacity(std::int64_t length) const {
 }
 
 // One row at the least: rows that are picked may be none.
-task::Sizes TokenBatches::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
+Sizes TokenBatches::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
   std::int64_t longest = 1;
   for (const std::int64_t row : rows) longest = std::max(longest, length_of(row));
   return {bucket_of(longest, options_.multiple)};
 }
 
-std::vector<task::Sizes> TokenBatches::shapes() const {
+std::vector<Sizes> TokenBatches::shapes() const {
   std::set<std::int64_t> buckets;
   for (std::int64_t row = 0; row < rows(); ++row) buckets.insert(bucket(row));
-  std::vector<task::Sizes> shapes;
+  std::vector<Sizes> shapes;
   for (std::int64_t length : buckets) shapes.push_back({capacity(length), length});
-  std::ranges::sort(shapes, std::greater(), [](const task::Sizes& shape) {
-    return std::pair(shape[0] * shape[1], shape[1]);
-  });
+  std::ranges::sort(shapes, std::greater(),
+                    [](const Sizes& shape) { return std::pair(shape[0] * shape[1], shape[1]); });
   return shapes;
 }
 
 double TokenBatches::padding(std::uint32_t epoch) {
   std::int64_t positions = 0;
   for (std::int64_t step = 0; step < steps(epoch); ++step) {
-    const task::Sizes sizes = at(epoch, step).sizes;
+    const Sizes sizes = at(epoch, step).sizes;
     positions += sizes[0] * sizes[1];
   }
   const std::int64_t tokens = std::accumulate(lengths_.begin(), lengths_.end(), std::int64_t{0});

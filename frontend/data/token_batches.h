@@ -32,15 +32,15 @@ class TokenBatches final : public BatchSampler {
   TokenBatches(std::vector<std::int64_t> lengths, const TokenBatchOptions& options);
 
   // The shapes with most positions come first, among equal ones those with the longest rows.
-  std::vector<task::Sizes> shapes() const override;
+  std::vector<Sizes> shapes() const override;
 
   // The share of an epoch's positions that hold no token.
   double padding(std::uint32_t epoch);
 
  private:
   void plan(std::uint32_t epoch, Epoch& planned) const override;
-  task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
-  std::int64_t capacity(std::int64_t, const task::Sizes& lengths) const override {
+  Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
+  std::int64_t capacity(std::int64_t, const Sizes& lengths) const override {
     return capacity(lengths[0]);
   }
   void cut_pool(Epoch& planned, std::size_t first, std::size_t end) const;

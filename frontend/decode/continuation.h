@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/task/batch.h"
 #include "frontend/task/continuation.h"
+#include "frontend/task/decoder.h"
 
 namespace keel::decode {
 

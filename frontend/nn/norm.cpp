@@ -4,6 +4,7 @@
 
 #include "frontend/nn/norm_layer.h"
 #include "frontend/nn/norm_table.h"
+#include "src/core/registry.h"
 
 namespace keel::nn {
 namespace {
@@ -135,6 +136,7 @@ int norm_style(std::string_view name) {
 int norm_styles() { return std::ranges::max(table(), {}, &NormRow::style).style + 1; }
 
 void add_norm(NormRow row) {
+  expect_not_frozen("norm", row.facts.name);
   const bool is_taken = std::ranges::count(all_facts(), row.facts.name, &NormFacts::name) > 0;
   check(!row.facts.name.empty() && !is_taken, ErrorKind::kUsage,
         "norm: expected a new name, got '{}'", row.facts.name);

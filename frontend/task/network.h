@@ -13,6 +13,7 @@
 #include "frontend/nn/net.h"
 #include "frontend/task/batch.h"
 #include "frontend/task/continuation.h"
+#include "frontend/task/decoder.h"
 #include "frontend/task/metric.h"
 
 namespace keel::task {

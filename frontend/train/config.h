@@ -30,14 +30,11 @@ constexpr auto choice_words(ShardStatistics) {
   return std::to_array<std::string_view>({"synchronised", "local"});
 }
 
+// fields() says what each option means, and which values it takes.
 struct TrainOptions {
-  std::int64_t batch = 128;  // rows or tokens, as the model counts
-  std::int64_t epochs = 10;
-  std::int64_t max_steps = 0;   // stop after this many updates; 0: no limit
-  std::int64_t accumulate = 1;  // micro-batches of `batch` in one update
-  std::int64_t shards = 1;      // contiguous pieces of a batch whose gradients are added up
+  std::int64_t batch = 128, epochs = 10, max_steps = 0, accumulate = 1, shards = 1;
   ShardStatistics statistics = ShardStatistics::kSynchronised;
-  Compute compute = Compute::kF32;  // the factors of products
+  Compute compute = Compute::kF32;
   std::int64_t seed = 1;
   optim::Optimizer optimizer = optim::Optimizer::kAdam;
   double lr = 1e-3, momentum = 0, weight_decay = 0;
@@ -48,21 +45,16 @@ struct TrainOptions {
   optim::Schedule schedule = optim::Schedule::kConstant;
   std::int64_t warmup = 0, step_every = 0;
   double step_factor = 0.1, min_factor = 0;
-  std::vector<std::int64_t> milestones = {};  // percents of the updates
-  double warmup_init_lr = 0;  // the rate of the first update of the warm-up; 0: lr / warmup
-  double stop_min_lr = 0;     // stop when the rate has fallen to it after the warm-up; 0: never
+  std::vector<std::int64_t> milestones = {};
+  double warmup_init_lr = 0, stop_min_lr = 0;
   optim::Clipping clip = optim::Clipping::kNone;
   double clip_limit = 1;
-  Period eval_every{1, PeriodUnit::kEpochs};
-  Period test_every{0, PeriodUnit::kEpochs};  // 0: test at the end only
-  std::int64_t patience = 0;  // stop after this many evaluations without a better one; 0: never
-  std::int64_t checkpoint_every = 0;  // updates; 0: after every epoch only
-  std::int64_t keep_checkpoints = 3;
-  std::int64_t average_last = 0;  // also write the average of this many last checkpoints
-  std::int64_t log_every = 50;    // updates
+  Period eval_every{1, PeriodUnit::kEpochs}, test_every{0, PeriodUnit::kEpochs};
+  std::int64_t patience = 0, checkpoint_every = 0, keep_checkpoints = 3, average_last = 0;
+  std::int64_t log_every = 50;
   OnNonFinite on_nonfinite = OnNonFinite::kStop;
-  std::int64_t nonfinite_limit = 10;  // updates left out in a row, or rollbacks
-  std::string observe = {};           // the run's observers; empty: none
+  std::int64_t nonfinite_limit = 10;
+  std::string observe = {};
 
   // The fields of the updates, of their shards, and of the run around them.
   static constexpr auto update_fields() {
@@ -181,9 +173,8 @@ struct TrainOptions {
 };
 
 struct DataOptions {
-  std::string source = "builtin";  // or a folder with the real data
-  std::int64_t train_rows = 0;     // use only the first rows; 0: all
-  std::int64_t seed = 1;           // of generated data
+  std::string source = "builtin";
+  std::int64_t train_rows = 0, seed = 1;
 
   static constexpr auto fields() {
     using T = DataOptions;

@@ -5,8 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
-#include "frontend/train/run_log.h"
-#include "frontend/train/trainer.h"
+#include "frontend/train/run_report.h"
 
 namespace keel::train {
 

@@ -159,6 +159,13 @@ void expect_options(const io::TensorFile& file, const std::string& where, const 
   }
 }
 
+// Sets the variables, which the file's tensors fit.
+void take_values(const io::TensorFile& file, Variables& variables) {
+  for (const auto& [name, variable] : variables.all()) {
+    if (!variable.is_cached) variables.write(name, file.tensors.at(name));
+  }
+}
+
 void load_carries(const io::TensorFile& file, const std::string& where, Carries& carries) {
   std::map<std::string, Tensor> values;
   for (const auto& [name, tensor] : file.tensors) {
@@ -260,7 +267,7 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   }
   expect_fits(file, where, variables);
   if (carries) load_carries(file, where, *carries);
-  load_variables(file, where, variables);
+  take_values(file, variables);
   return state;
 }
 
@@ -281,14 +288,12 @@ void load_finite(const io::TensorFile& file, const std::string& where, Variables
   for (const auto& [name, variable] : variables.all()) {
     if (!variable.is_cached) expect_finite(file, where, name);
   }
-  load_variables(file, where, variables);
+  take_values(file, variables);
 }
 
 void load_variables(const io::TensorFile& file, const std::string& where, Variables& variables) {
   expect_fits(file, where, variables);
-  for (const auto& [name, variable] : variables.all()) {
-    if (!variable.is_cached) variables.write(name, file.tensors.at(name));
-  }
+  take_values(file, variables);
 }
 
 Job job_of_checkpoint(const io::TensorFile& file, const std::string& where, const MakeTask& make) {

@@ -7,7 +7,7 @@ namespace keel {
 
 // keel::program enters each before it reads the command line. A program with a loop of its own
 // calls enter() itself, once, before it builds a graph. Throws Error{kUsage} for a name that is
-// taken.
+// taken, and while keel::program runs.
 struct Addition {
   std::function<void()> enter;
 };

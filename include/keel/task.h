@@ -9,9 +9,9 @@
 
 #include "frontend/data/csv_table.h"
 #include "frontend/data/data_loader.h"
-#include "frontend/data/rows_decoder.h"
 #include "frontend/data/table_rows.h"
 #include "frontend/task/classification.h"
+#include "frontend/task/rows_decoder.h"
 #include "frontend/task/task.h"
 #include "include/keel/layers.h"
 #include "models/class_decoder.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/data/rows_decoder.h"
+#include "frontend/task/rows_decoder.h"
 #include "models/attentive_reader/data.h"
 
 namespace keel::models {
@@ -18,7 +18,7 @@ std::vector<Question> questions_of_lines(std::span<const std::string> lines);
 
 // An answer is a token: a word, or the entity as the question calls it, followed by a tab and its
 // name if the record has one; `-` if the network names an entity that the question does not have.
-class Answerer final : public data::RowsDecoder {
+class Answerer final : public task::RowsDecoder {
  public:
   Answerer(std::vector<Question> questions, std::shared_ptr<const ReaderNumbers> numbers,
            std::int64_t sentences);

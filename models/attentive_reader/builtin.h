@@ -2,6 +2,7 @@
 // the reader can be tried without a download.
 #pragma once
 
+#include "frontend/task/batch.h"
 #include "models/attentive_reader/question.h"
 
 namespace keel::models {

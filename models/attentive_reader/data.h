@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "frontend/task/batch.h"
 #include "models/attentive_reader/question_rows.h"
 
 namespace keel::models {

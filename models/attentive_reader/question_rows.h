@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frontend/data/data_loader.h"
+#include "frontend/task/batch.h"
 #include "models/attentive_reader/numbers.h"
 
 namespace keel::models {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/task/decoder.h"
 #include "models/dependency_parser/numbered.h"
 
 namespace keel::models {

@@ -93,8 +93,8 @@ void TransitionRows::put(task::Batch& batch, const data::RowVisit& visit) const 
   batch.values[kLabelInput].as<std::int32_t>()[place] = row.label;
 }
 
-std::unique_ptr<task::Decoder> TransitionRows::decoder(std::int64_t batch) const {
-  return std::make_unique<GreedyParser>(treebank_, batch);
+std::shared_ptr<task::Decoder> TransitionRows::decoder(std::int64_t batch) const {
+  return std::make_shared<GreedyParser>(treebank_, batch);
 }
 
 }  // namespace keel::models

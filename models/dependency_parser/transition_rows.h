@@ -32,7 +32,7 @@ class TransitionRows final : public data::Dataset {
   }
   void put(task::Batch& batch, const data::RowVisit& visit) const override;
   double items(std::int64_t row) const override { return example(row).label != kNoClass ? 1 : 0; }
-  std::unique_ptr<task::Decoder> decoder(std::int64_t batch) const override;
+  std::shared_ptr<task::Decoder> decoder(std::int64_t batch) const override;
 
  private:
   struct Example {

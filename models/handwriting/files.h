@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "frontend/task/batch.h"
 #include "models/handwriting/iam_release.h"
 #include "models/handwriting/scale.h"
 

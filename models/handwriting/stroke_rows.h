@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/data/data_loader.h"
+#include "frontend/task/batch.h"
 
 namespace keel::models {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/data/rows_decoder.h"
+#include "frontend/task/rows_decoder.h"
 #include "models/order_embeddings/caption_rows.h"
 
 namespace keel::models {
@@ -21,7 +21,7 @@ std::shared_ptr<const CaptionRows> caption_lines(std::span<const std::string> li
 // six digits separated by blanks. The distance of caption s from an image f is sum_k max(0,
 // s_k - f_k)^2. A caption whose embedding is nowhere above another's says no more than that
 // one.
-class CaptionEmbedder final : public data::RowsDecoder {
+class CaptionEmbedder final : public task::RowsDecoder {
  public:
   // Throws as caption_lines does.
   CaptionEmbedder(std::span<const std::string> lines, const text::Vocabulary& vocabulary,

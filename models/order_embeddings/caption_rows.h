@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/data/data_loader.h"
+#include "frontend/task/batch.h"
 #include "frontend/text/vocabulary.h"
 #include "models/order_embeddings/corpus.h"
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "frontend/task/batch.h"
 #include "models/order_embeddings/corpus.h"
 
 namespace keel::models {

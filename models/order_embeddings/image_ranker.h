@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/data/rows_decoder.h"
+#include "frontend/task/rows_decoder.h"
 #include "models/order_embeddings/caption_rows.h"
 #include "models/order_embeddings/retrieval.h"
 
@@ -31,7 +31,7 @@ class ImageRanker final : public task::Decoder {
 
  private:
   // The points that the network predicts for rows, under the name of its prediction.
-  class Points final : public data::RowsDecoder {
+  class Points final : public task::RowsDecoder {
    public:
     Points(std::string name, std::shared_ptr<const CaptionRows> rows);
     std::int64_t count() const { return count_; }

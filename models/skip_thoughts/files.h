@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "frontend/task/batch.h"
 #include "models/skip_thoughts/corpus.h"
 
 namespace keel::models {

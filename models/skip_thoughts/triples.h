@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frontend/data/data_loader.h"
+#include "frontend/task/batch.h"
 #include "frontend/text/dictionary.h"
 #include "models/skip_thoughts/corpus.h"
 

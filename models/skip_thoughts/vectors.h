@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/task/decoder.h"
 #include "models/skip_thoughts/expansion.h"
 #include "models/skip_thoughts/triples.h"
 

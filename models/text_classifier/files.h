@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "frontend/task/batch.h"
 #include "models/text_classifier/corpus.h"
 
 namespace keel::models {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/data/corpus.h"
+#include "frontend/task/batch.h"
 #include "frontend/text/iwslt14.h"
 
 namespace keel::models {

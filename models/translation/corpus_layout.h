@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/task/batch.h"
 #include "frontend/text/moses_tokenizer.h"
 #include "models/translation/files.h"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/task/batch.h"
 #include "models/translation/corpus.h"
 
 namespace keel::models {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/data/data_loader.h"
+#include "frontend/task/decoder.h"
 #include "models/translation/pair_batch.h"
 
 namespace keel::models {
@@ -28,7 +29,7 @@ class PairRows final : public data::Dataset {
     put_pair(batch, static_cast<std::size_t>(visit.place), pair(visit.row));
   }
   double items(std::int64_t row) const override { return double(pair(row).target.size()); }
-  std::unique_ptr<task::Decoder> decoder(std::int64_t) const override {
+  std::shared_ptr<task::Decoder> decoder(std::int64_t) const override {
     return decoder_ ? decoder_() : nullptr;
   }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/task/decoder.h"
 #include "models/translation/beam_search.h"
 #include "models/translation/data.h"
 #include "models/translation/search_group.h"

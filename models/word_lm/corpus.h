@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/data/lane_rows.h"
+#include "frontend/task/batch.h"
 #include "frontend/text/lines.h"
 #include "frontend/text/vocabulary.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/task/decoder.h"
 #include "frontend/text/vocabulary.h"
 
 namespace keel::models {

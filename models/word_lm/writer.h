@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/task/batch.h"
 #include "frontend/task/continuation.h"
+#include "frontend/task/decoder.h"
 #include "frontend/text/vocabulary.h"
 
 namespace keel::models {

@@ -1,5 +1,6 @@
 #include "src/ops/op_table.h"
 
+#include "src/core/registry.h"
 #include "src/ops/elementwise.h"
 
 namespace keel {
@@ -41,6 +42,7 @@ std::vector<const OpInfo*>& list() {
 std::span<const OpInfo* const> all_ops() { return list(); }
 
 void add_op(const OpInfo& op) {
+  expect_not_frozen("op", op.name);
   check(!op.name.empty() && find_op(op.name) == nullptr, ErrorKind::kUsage,
         "op: expected a new name, got '{}'", op.name);
   list().push_back(&op);

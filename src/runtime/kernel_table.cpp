@@ -1,5 +1,7 @@
 #include "src/runtime/kernel_table.h"
 
+#include "src/core/registry.h"
+
 namespace keel {
 namespace {
 
@@ -91,6 +93,7 @@ Prepared prepare_from(const KernelTable& table, const Backend& backend,
 }
 
 void add_kernel(const std::string& backend, std::string_view op, Prepare prepare) {
+  expect_not_frozen("kernel", op);
   added_kernels()[{backend, op}] = prepare;
 }
 

@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "backends/nccl": BACKEND,
     "frontend/io": ["src/core"],
     "frontend/text": ["src/core", "frontend/io"],
-    "frontend/data": ["src/core", "frontend/io", "frontend/text", "frontend/task/batch.h"],
+    "frontend/data": ["src/core", "frontend/io", "frontend/text"],
     "frontend/nn": OPS,
     "frontend/optim": OPS,
     "frontend/task": [*OPS, "frontend/nn", "frontend/data"],

@@ -1,6 +1,7 @@
 // Rows of transitions: batches worked out by hand, what is left out, what does not count.
 #include "tests/models/dependency_parser_rows.h"
 
+#include "frontend/task/decoder.h"
 #include "models/dependency_parser/inputs.h"
 #include "models/dependency_parser/transition_rows.h"
 #include "tests/support/input_checks.h"

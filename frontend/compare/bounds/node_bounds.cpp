@@ -4,6 +4,7 @@
 
 #include "frontend/compare/bounds/norm_view.h"
 #include "frontend/compare/bounds/running_error.h"
+#include "src/core/registry.h"
 #include "src/ops/attention.h"
 #include "src/ops/column_moments.h"
 #include "src/ops/elementwise.h"
@@ -57,7 +58,10 @@ NodeBounds node_bounds(const ComparedNode& node) {
   return bounds;
 }
 
-void add_rule(std::string_view op, BoundRule rule) { bound_rules().emplace(op, rule); }
+void add_rule(std::string_view op, BoundRule rule) {
+  expect_not_frozen("bound", op);
+  bound_rules().emplace(op, rule);
+}
 
 bool takes_input_error(const Node& node, int input) {
   using In = CrossEntropyInput;

@@ -1,5 +1,7 @@
 #include "frontend/compare/cases/op_cases.h"
 
+#include "src/core/registry.h"
+
 namespace keel::compare {
 namespace {
 
@@ -19,6 +21,10 @@ OpCaseTable& all_cases() {
 }  // namespace
 
 const OpCaseTable& op_cases() { return all_cases(); }
-void add_case(std::string_view op, BuildOp build) { all_cases()[op] = {build, build}; }
+
+void add_case(std::string_view op, BuildOp build) {
+  expect_not_frozen("op case", op);
+  all_cases()[op] = {build, build};
+}
 
 }  // namespace keel::compare

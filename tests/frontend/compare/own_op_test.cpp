@@ -5,12 +5,16 @@
 #include <doctest/doctest.h>
 
 #include "backends/reference/backend.h"
+#include "frontend/compare/bounds/node_bounds.h"
 #include "frontend/compare/cases/gradient_check.h"
+#include "frontend/compare/cases/op_cases.h"
 #include "frontend/nn/norm_table.h"
 #include "models/registry.h"
+#include "src/core/registry.h"
 #include "src/ops/norm/detach_norm.h"
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/op_table.h"
+#include "src/runtime/kernel_table.h"
 #include "tests/support/checks.h"
 
 namespace keel::compare {
@@ -31,6 +35,26 @@ TEST_CASE("own ops: a name that is taken is refused") {
   facts.name = "layernorm";
   const nn::NormRow row{facts, -1, "", nullptr};
   test::check_refused([&] { nn::add_norm(row); }, "norm: expected a new name, got 'layernorm'");
+}
+
+TEST_CASE("own ops: nothing is added while a program runs") {
+  const std::string why = ": expected before the program starts, got 'own' while it runs";
+  const OpInfo own{.name = "own"};
+  nn::NormFacts facts;
+  facts.name = "own";
+  const auto make = models::find_model("mnist_mlp").make;
+  {
+    const FrozenRegistries outer;
+    { const FrozenRegistries inner; }
+    test::check_refused([&] { add_op(own); }, "op" + why);
+    test::check_refused([] { add_kernel("reference", "own", no_kernel); }, "kernel" + why);
+    test::check_refused([] { add_rule("own", nullptr); }, "bound" + why);
+    test::check_refused([] { add_case("own", nullptr); }, "op case" + why);
+    test::check_refused([&] { nn::add_norm({facts, -1, "", nullptr}); }, "norm" + why);
+    test::check_refused([&] { models::add_model({"own", make, {{"laptop", ""}}}); }, "model" + why);
+  }
+  CHECK(find_op("own") == nullptr);
+  test::check_refused([] { add_op(kLayerNorm); }, "op: expected a new name, got 'layer_norm'");
 }
 
 TEST_CASE("own ops: kernels are those of the reference and of onednn") {

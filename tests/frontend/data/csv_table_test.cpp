@@ -26,7 +26,7 @@ std::string numbered_csv(int rows) {
   return csv;
 }
 
-std::vector<float> first_numbers(const task::Splits& splits, task::Split split) {
+std::vector<float> first_numbers(const Splits& splits, Split split) {
   const auto stream = splits.stream(split, {.batch = 100, .shuffle = {}});
   const Tensor& x = stream->at(0, 0).values[0];
   std::vector<float> firsts;
@@ -52,11 +52,11 @@ TEST_CASE("csv table: a user's lines need no class, and one that is there is ign
 
 TEST_CASE("csv table: of ten rows the ninth validates and the tenth tests") {
   const auto splits = kTable.splits(numbered_csv(21), "t");
-  CHECK(first_numbers(*splits, task::Split::kTrain) ==
+  CHECK(first_numbers(*splits, Split::kTrain) ==
         std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17, 20});
-  CHECK(first_numbers(*splits, task::Split::kValid) == std::vector<float>{8, 18});
-  CHECK(first_numbers(*splits, task::Split::kTest) == std::vector<float>{9, 19});
-  CHECK(first_numbers(*kTable.splits(numbered_csv(21), "t", 3), task::Split::kTrain) ==
+  CHECK(first_numbers(*splits, Split::kValid) == std::vector<float>{8, 18});
+  CHECK(first_numbers(*splits, Split::kTest) == std::vector<float>{9, 19});
+  CHECK(first_numbers(*kTable.splits(numbered_csv(21), "t", 3), Split::kTrain) ==
         std::vector<float>{0, 1, 2});
 }
 

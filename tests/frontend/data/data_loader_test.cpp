@@ -18,23 +18,22 @@ class Counts final : public Dataset {
  public:
   explicit Counts(std::int64_t rows) : Dataset({"counts", {{5, "are odd"}}}), rows_(rows) {}
 
-  std::unique_ptr<BatchSampler> plan(const task::StreamOptions& options) const override {
+  std::unique_ptr<BatchSampler> plan(const StreamOptions& options) const override {
     const auto length = [](std::uint32_t, std::int64_t row) { return row % 3 + 1; };
     return std::make_unique<RowBatches>(
         rows_,
-        RowLengths{.order = length,
-                   .padded = [=](std::uint32_t e, std::int64_t r) -> task::Sizes {
-                     return {length(e, r)};
-                   },
-                   .all = {{3, 2, 1}}},
+        RowLengths{
+            .order = length,
+            .padded = [=](std::uint32_t e, std::int64_t r) -> Sizes { return {length(e, r)}; },
+            .all = {{3, 2, 1}}},
         RowBatchOptions{options.batch, options.shuffle});
   }
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
+  std::vector<Input> inputs(const Sizes& sizes) const override {
     return {{"numbers", {DType::kI32, {sizes[0], sizes[1]}}, -7},
             {"real", {DType::kF32, {sizes[0]}}, 0.5},
             {"mask", {DType::kU8, {sizes[0]}}}};
   }
-  void put(task::Batch& batch, const RowVisit& visit) const override {
+  void put(Batch& batch, const RowVisit& visit) const override {
     const std::int64_t length = batch.sizes[1];
     for (std::int64_t i = 0; i <= visit.row % 3; ++i) {
       batch.values[0].as<std::int32_t>()[std::size_t(visit.place * length + i)] =
@@ -51,11 +50,11 @@ class Counts final : public Dataset {
   std::int64_t rows_;
 };
 
-DataLoader counted_stream(std::int64_t rows, const task::StreamOptions& options) {
+DataLoader counted_stream(std::int64_t rows, const StreamOptions& options) {
   return {std::make_shared<Counts>(rows), options};
 }
 
-Ints numbers(const task::Batch& batch) {
+Ints numbers(const Batch& batch) {
   const auto values = batch.values[0].as<std::int32_t>();
   return {values.begin(), values.end()};
 }
@@ -65,7 +64,7 @@ TEST_CASE("planned stream: places without a row hold what the inputs say of padd
   REQUIRE(stream.steps(0) == 2);
   // By length: 0 and 3, 1 and 4, then 2.
   CHECK(numbers(stream.at(0, 0)) == Ints{1, -7, 1, -7, 1, 2, 1, 2});
-  const task::Batch& last = stream.at(0, 1);
+  const Batch& last = stream.at(0, 1);
   CHECK(last.rows == std::vector<std::int64_t>{2, -1, -1, -1});
   CHECK(numbers(last) == Ints{1, 2, 3, -7, -7, -7, -7, -7, -7, -7, -7, -7});
   CHECK(last.values[1].at(1) == 0.5);
@@ -83,7 +82,7 @@ TEST_CASE("planned stream: nothing of an earlier batch is left in the next") {
   REQUIRE(stream.steps(0) == 6);
   const void* place = stream.at(0, 4).values[0].data();
   CHECK(numbers(stream.at(0, 4)) == Ints{1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3});
-  const task::Batch& last = stream.at(0, 5);
+  const Batch& last = stream.at(0, 5);
   CHECK(last.values[0].data() == place);
   CHECK(last.rows == std::vector<std::int64_t>{20, -1, -1, -1});
   CHECK(numbers(last) == Ints{1, 2, 3, -7, -7, -7, -7, -7, -7, -7, -7, -7});
@@ -93,7 +92,7 @@ TEST_CASE("planned stream: nothing of an earlier batch is left in the next") {
   }
   CHECK(last.items == 3);
   stream.at(0, 4);
-  const task::Batch& mixed = stream.at(0, 3);
+  const Batch& mixed = stream.at(0, 3);
   CHECK(mixed.values[0].data() == place);
   CHECK(numbers(mixed) == Ints{1, 2, -7, 1, 2, -7, 1, 2, 3, 1, 2, 3});
   CHECK(mixed.items == 10);
@@ -101,7 +100,7 @@ TEST_CASE("planned stream: nothing of an earlier batch is left in the next") {
 }
 
 TEST_CASE("planned stream: an input of a kind that no batch has is refused") {
-  task::Batch batch;
+  Batch batch;
   CHECK(test::refuses(ErrorKind::kUsage, "input x: expected f32, i32 or u8, got f64", [&] {
     clear_batch(batch, {2}, {{"x", {DType::kF64, {2}}}});
   }));
@@ -110,7 +109,7 @@ TEST_CASE("planned stream: an input of a kind that no batch has is refused") {
 TEST_CASE("planned stream: what is drawn for a row goes by seed, epoch and row alone") {
   const auto drawn = [](DataLoader& stream, std::uint32_t epoch, std::int64_t row) {
     for (std::int64_t step = 0; step < stream.steps(epoch); ++step) {
-      const task::Batch& batch = stream.at(epoch, step);
+      const Batch& batch = stream.at(epoch, step);
       const auto at = std::ranges::find(batch.rows, row) - batch.rows.begin();
       if (at < std::ssize(batch.rows)) return batch.values[1].at(at);
     }
@@ -134,8 +133,8 @@ TEST_CASE("planned stream: what is drawn for a row goes by seed, epoch and row a
 TEST_CASE("planned stream: rows that are picked come in that order, without padding") {
   DataLoader stream = counted_stream(9, {.batch = 4});
   const std::vector<std::int64_t> rows{4, 0};
-  const task::Batch& batch = stream.pick(rows);
-  CHECK(batch.sizes == task::Sizes{2, 2});
+  const Batch& batch = stream.pick(rows);
+  CHECK(batch.sizes == Sizes{2, 2});
   CHECK(batch.rows == rows);
   CHECK(numbers(batch) == Ints{1, 2, 1, -7});
   CHECK(batch.items == 3);
@@ -150,10 +149,10 @@ TEST_CASE("planned stream: rows that are picked come in that order, without padd
 }
 
 TEST_CASE("planned stream: what the data left out, and in training the rows that fill no batch") {
-  const std::vector<task::Skipped> of_data = counted_stream(10, {.batch = 4}).skipped();
+  const std::vector<Skipped> of_data = counted_stream(10, {.batch = 4}).skipped();
   REQUIRE(of_data.size() == 1);
   CHECK(of_data[0].why == "are odd");
-  const std::vector<task::Skipped> left = counted_stream(10, {.batch = 4, .shuffle = 1}).skipped();
+  const std::vector<Skipped> left = counted_stream(10, {.batch = 4, .shuffle = 1}).skipped();
   REQUIRE(left.size() == 2);
   CHECK(left[0].why == "are odd");
   CHECK(left[1].rows == 2);
@@ -162,15 +161,15 @@ TEST_CASE("planned stream: what the data left out, and in training the rows that
 }
 
 TEST_CASE("planned stream: splits make the rows of each split once") {
-  std::vector<task::Split> made;
-  const DatasetSplits splits([&](task::Split split) {
+  std::vector<Split> made;
+  const DatasetSplits splits([&](Split split) {
     made.push_back(split);
     return std::make_shared<const Counts>(8);
   });
   CHECK(made.empty());
-  const auto a = splits.stream(task::Split::kValid, {}), b = splits.stream(task::Split::kValid, {});
-  const auto c = splits.stream(task::Split::kTrain, {.batch = 4, .shuffle = 1});
-  CHECK(made == std::vector{task::Split::kValid, task::Split::kTrain});
+  const auto a = splits.stream(Split::kValid, {}), b = splits.stream(Split::kValid, {});
+  const auto c = splits.stream(Split::kTrain, {.batch = 4, .shuffle = 1});
+  CHECK(made == std::vector{Split::kValid, Split::kTrain});
   CHECK(c->at(0, 1).rows ==
         DataLoader(std::make_shared<Counts>(8), {.batch = 4, .shuffle = 1}).at(0, 1).rows);
 }

@@ -49,27 +49,27 @@ TEST_CASE(
     "fixed batches: sizes of batches, with the last rows in evaluation and without in training") {
   FixedBatches kept(10, {.batch = 4});
   CHECK(kept.steps(0) == 3);
-  CHECK(kept.at(0, 1).sizes == task::Sizes{4});
-  CHECK(kept.at(0, 2).sizes == task::Sizes{2});
+  CHECK(kept.at(0, 1).sizes == Sizes{4});
+  CHECK(kept.at(0, 2).sizes == Sizes{2});
   CHECK(kept.at(0, 2).rows.size() == 2);
-  CHECK(kept.shapes() == std::vector<task::Sizes>{{4}, {2}});
+  CHECK(kept.shapes() == std::vector<Sizes>{{4}, {2}});
   CHECK(kept.skipped() == 0);
   FixedBatches dropped = shuffled(10, 4);
   CHECK(dropped.steps(0) == 2);
   CHECK(dropped.at(0, 1).rows.size() == 4);
-  CHECK(dropped.shapes() == std::vector<task::Sizes>{{4}});
+  CHECK(dropped.shapes() == std::vector<Sizes>{{4}});
   CHECK(FixedBatches(8, {.batch = 4}).steps(0) == 2);
-  CHECK(FixedBatches(8, {.batch = 4}).shapes() == std::vector<task::Sizes>{{4}});
-  CHECK(FixedBatches(3, {.batch = 8}).shapes() == std::vector<task::Sizes>{{3}});
+  CHECK(FixedBatches(8, {.batch = 4}).shapes() == std::vector<Sizes>{{4}});
+  CHECK(FixedBatches(3, {.batch = 8}).shapes() == std::vector<Sizes>{{3}});
   CHECK(shuffled(8, 8).steps(0) == 1);
 }
 
 TEST_CASE("fixed batches: a split without rows is one batch of padding") {
   FixedBatches none(0, {.batch = 4});
   REQUIRE(none.steps(0) == 1);
-  CHECK(none.at(0, 0).sizes == task::Sizes{1});
+  CHECK(none.at(0, 0).sizes == Sizes{1});
   CHECK(none.at(0, 0).rows.empty());
-  CHECK(none.shapes() == std::vector<task::Sizes>{{1}});
+  CHECK(none.shapes() == std::vector<Sizes>{{1}});
 }
 
 TEST_CASE("fixed batches: without shuffling rows ascend") {
@@ -129,8 +129,7 @@ TEST_CASE("fixed batches: rows of a batch stay while the next epoch is asked for
 }
 
 TEST_CASE("fixed batches: refusals") {
-  const auto refused = [](std::string_view text, std::int64_t rows,
-                          const task::StreamOptions& options) {
+  const auto refused = [](std::string_view text, std::int64_t rows, const StreamOptions& options) {
     return refuses(ErrorKind::kUsage, text, [&] { FixedBatches(rows, options); });
   };
   CHECK(refused("batch: expected 1 or more, got 0", 10, {.batch = 0}));

@@ -20,13 +20,13 @@ std::shared_ptr<const TokenText> counted(std::int64_t tokens) {
 }
 
 template <class T>
-std::vector<T> lane_values(const task::Batch& batch, std::size_t place) {
+std::vector<T> lane_values(const Batch& batch, std::size_t place) {
   const std::span<const T> span = batch.values.at(place).as<T>();
   return {span.begin(), span.end()};
 }
 
 DataLoader lanes_of(std::int64_t tokens, const LaneOptions& options) {
-  const task::StreamOptions stream{
+  const StreamOptions stream{
       .batch = options.lanes,
       .shuffle = options.equal ? std::optional<std::uint64_t>(1) : std::nullopt};
   return {std::make_shared<const LaneRows>(counted(tokens), options), stream};
@@ -37,7 +37,7 @@ Ints targets_of(DataLoader& stream, std::int64_t lanes) {
   std::vector<Ints> by_lane(std::size_t(lanes), Ints{});
   for (std::int64_t step = 0; step < stream.steps(0); ++step) {
     const double items = stream.items(0, step);
-    const task::Batch& batch = stream.at(0, step);
+    const Batch& batch = stream.at(0, step);
     const Ints input = lane_values<std::int32_t>(batch, 0),
                target = lane_values<std::int32_t>(batch, 1);
     double scored = 0;
@@ -60,7 +60,7 @@ Ints targets_of(DataLoader& stream, std::int64_t lanes) {
 
 std::int64_t skipped(const DataLoader& stream) {
   std::int64_t sum = 0;
-  for (const task::Skipped& left : stream.skipped()) {
+  for (const Skipped& left : stream.skipped()) {
     CHECK(left.unit == "tokens");
     sum += left.rows;
   }
@@ -114,15 +114,15 @@ TEST_CASE("lanes: the last segment is used in its own shape or dropped, and then
   // 22 predictions in 3 lanes of 7, and one that is left out.
   DataLoader used = lanes_of(23, {.lanes = 3, .length = 3, .equal = true});
   CHECK(used.steps(0) == 3);
-  CHECK(used.shapes() == std::vector<task::Sizes>{{3, 3}, {3, 1}});
-  CHECK(used.at(0, 2).sizes == task::Sizes{3, 1});
+  CHECK(used.shapes() == std::vector<Sizes>{{3, 3}, {3, 1}});
+  CHECK(used.at(0, 2).sizes == Sizes{3, 1});
   REQUIRE(used.skipped().size() == 1);
   CHECK(used.skipped()[0].rows == 1);
   CHECK(used.skipped()[0].why == "too few to fill the lanes of the batch");
   DataLoader dropped =
       lanes_of(23, {.lanes = 3, .length = 3, .last = ShortSegment::kDrop, .equal = true});
   CHECK(dropped.steps(0) == 2);
-  CHECK(dropped.shapes() == std::vector<task::Sizes>{{3, 3}});
+  CHECK(dropped.shapes() == std::vector<Sizes>{{3, 3}});
   REQUIRE(dropped.skipped().size() == 2);
   CHECK(dropped.skipped()[1].rows == 3);
   CHECK(dropped.skipped()[1].why == "short segments at the ends of the lanes");
@@ -134,7 +134,7 @@ TEST_CASE("lanes: a batch depends on its epoch and step alone, and epochs are al
   for (const std::uint32_t epoch : {0u, 3u}) {
     for (std::int64_t step = straight.steps(epoch); step-- > 0;) {
       DataLoader resumed = make();
-      const task::Batch &a = straight.at(epoch, step), &b = resumed.at(0, step);
+      const Batch &a = straight.at(epoch, step), &b = resumed.at(0, step);
       for (std::size_t place : {LaneValue::kInput, LaneValue::kTarget}) {
         CHECK(lane_values<std::int32_t>(a, place) == lane_values<std::int32_t>(b, place));
       }
@@ -146,28 +146,28 @@ TEST_CASE("lanes: a batch depends on its epoch and step alone, and epochs are al
 TEST_CASE("lanes: training and evaluation of a split have lanes of their own") {
   int made = 0;
   const LaneSplits splits({.length = 5, .evaluation_lanes = 3, .evaluation_length = 4},
-                          [&](task::Split split) {
+                          [&](Split split) {
                             ++made;
                             return TokenText{std::string(name_of(split)), Ints(41, 7)};
                           });
-  const auto train = splits.stream(task::Split::kTrain, {.batch = 2, .shuffle = 1});
+  const auto train = splits.stream(Split::kTrain, {.batch = 2, .shuffle = 1});
   CHECK(train->source() == "train");
-  CHECK(train->shapes() == std::vector<task::Sizes>{{2, 5}});
+  CHECK(train->shapes() == std::vector<Sizes>{{2, 5}});
   for (const std::int64_t batch : {1, 7, 256}) {
-    const auto rows = splits.stream(task::Split::kTrain, {.batch = batch});
-    CHECK(rows->shapes() == std::vector<task::Sizes>{{3, 4}, {3, 2}});
+    const auto rows = splits.stream(Split::kTrain, {.batch = batch});
+    CHECK(rows->shapes() == std::vector<Sizes>{{3, 4}, {3, 2}});
     CHECK(rows->skipped().empty());
   }
   CHECK(made == 1);
-  const LaneSplits tiny({.evaluation_lanes = 10}, [](task::Split) {
+  const LaneSplits tiny({.evaluation_lanes = 10}, [](Split) {
     return TokenText{"tiny", Ints{1, 2, 3}};
   });
   // Shorter than a segment, it is one lane, in which every token sees those before it.
-  CHECK(tiny.stream(task::Split::kTest, {})->shapes() == std::vector<task::Sizes>{{1, 2}});
-  const LaneSplits few({.evaluation_lanes = 10, .evaluation_length = 2}, [](task::Split) {
+  CHECK(tiny.stream(Split::kTest, {})->shapes() == std::vector<Sizes>{{1, 2}});
+  const LaneSplits few({.evaluation_lanes = 10, .evaluation_length = 2}, [](Split) {
     return TokenText{"few", Ints{1, 2, 3, 4}};
   });
-  CHECK(few.stream(task::Split::kTest, {})->shapes() == std::vector<task::Sizes>{{3, 1}});
+  CHECK(few.stream(Split::kTest, {})->shapes() == std::vector<Sizes>{{3, 1}});
 }
 
 TEST_CASE("lanes: segments of one lane that are evaluated together are those of one by one") {
@@ -176,12 +176,12 @@ TEST_CASE("lanes: segments of one lane that are evaluated together are those of 
     const auto batches = [&](std::int64_t together) {
       const LaneSplits splits(
           {.evaluation_lanes = 1, .evaluation_length = 4, .evaluation_together = together},
-          [&](task::Split) { return *counted(tokens); });
-      const auto stream = splits.stream(task::Split::kTest, {.batch = 3});
+          [&](Split) { return *counted(tokens); });
+      const auto stream = splits.stream(Split::kTest, {.batch = 3});
       std::vector<Ints> segments;
       std::vector<std::int64_t> rows;
       for (std::int64_t step = 0; step < stream->steps(0); ++step) {
-        const task::Batch& batch = stream->at(0, step);
+        const Batch& batch = stream->at(0, step);
         CHECK(std::ranges::count(stream->shapes(), batch.sizes) == 1);
         rows.insert(rows.end(), batch.rows.begin(), batch.rows.end());
         const Ints all = lane_values<std::int32_t>(batch, LaneValue::kTarget);

@@ -80,7 +80,7 @@ TEST_CASE("pair batches: every row once an epoch, within the limit and its shape
   for (const PairCase& c : pair_cases()) {
     CAPTURE(c.name);
     PairBatches batches(c.lengths, c.options);
-    const std::vector<task::Sizes> shapes = batches.shapes();
+    const std::vector<Sizes> shapes = batches.shapes();
     for (std::uint32_t epoch : {0u, 1u, 7u}) {
       Rows all;
       for (std::int64_t step = 0; step < batches.steps(); ++step) {
@@ -188,7 +188,7 @@ TEST_CASE("pair batches: few shapes and little padding") {
   CHECK(batches.padding() > 0);
   CHECK(batches.padding() < 0.25);
   // The most positions first.
-  const auto positions = [](const task::Sizes& shape) { return shape[0] * (shape[1] + shape[2]); };
+  const auto positions = [](const Sizes& shape) { return shape[0] * (shape[1] + shape[2]); };
   CHECK(std::ranges::is_sorted(batches.shapes(), std::greater(), positions));
   CHECK(PairBatches({{8, 8}}, {.max_tokens = 8}).padding() == 0);
 }

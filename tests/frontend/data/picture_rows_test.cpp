@@ -20,7 +20,7 @@ std::shared_ptr<const PictureRows> texture_rows(bool augments, std::int64_t coun
                                        augments);
 }
 
-std::vector<float> values_of(const task::Batch& batch, std::int64_t place) {
+std::vector<float> values_of(const Batch& batch, std::int64_t place) {
   const std::span<const float> all = batch.values[0].as<float>();
   const auto one = all.subspan(std::size_t(place * kSize), std::size_t(kSize));
   return {one.begin(), one.end()};
@@ -31,7 +31,7 @@ std::vector<float> trained(std::uint64_t seed, std::uint32_t epoch, std::int64_t
                            std::int64_t batch = 4) {
   DataLoader stream(texture_rows(true), {.batch = batch, .shuffle = seed});
   for (std::int64_t step = 0; step < stream.steps(epoch); ++step) {
-    const task::Batch& made = stream.at(epoch, step);
+    const Batch& made = stream.at(epoch, step);
     for (std::int64_t place = 0; place < batch; ++place) {
       if (made.rows[std::size_t(place)] == row) return values_of(made, place);
     }
@@ -46,7 +46,7 @@ TEST_CASE("pictures: colours are normalized each by its own mean and deviation")
   pictures.label.as<std::int32_t>()[1] = 7;
   const auto rows = std::make_shared<PictureRows>(SplitNotes{"two"}, std::move(pictures), true);
   DataLoader stream(rows, {.batch = 2, .shuffle = {}});
-  const task::Batch& batch = stream.at(0, 0);
+  const Batch& batch = stream.at(0, 0);
   const std::vector<float> values = values_of(batch, 1);
   CHECK(values[0] == doctest::Approx((1 - 0.485) / 0.229));
   CHECK(values[1] == doctest::Approx(-0.485 / 0.229));
@@ -117,7 +117,7 @@ TEST_CASE("pictures: an evaluation, and training without augmentation, see rows 
   const auto plain = texture_rows(false), augmented = texture_rows(true);
   DataLoader evaluation(augmented, {.batch = 24, .shuffle = {}});
   DataLoader training(plain, {.batch = 24, .shuffle = 3});
-  const task::Batch& shuffled = training.at(0, 0);
+  const Batch& shuffled = training.at(0, 0);
   for (std::int64_t place = 0; place < 24; ++place) {
     const std::int64_t row = shuffled.rows[std::size_t(place)];
     CHECK(values_of(shuffled, place) == values_of(evaluation.at(1, 0), row));

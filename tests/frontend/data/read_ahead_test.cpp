@@ -26,7 +26,7 @@ struct Journal {
 
 // Batch (epoch, step) holds the number 1000 epoch + step in one buffer, which every call
 // overwrites. An epoch has 5 + epoch % 3 steps.
-class Numbers final : public task::Stream {
+class Numbers final : public Stream {
  public:
   explicit Numbers(std::shared_ptr<Journal> journal) : journal_(std::move(journal)) {
     batch_.values.emplace_back(DType::kI32, Shape{1});
@@ -36,8 +36,8 @@ class Numbers final : public task::Stream {
 
   const std::string& source() const override { return source_; }
   std::int64_t rows() const override { return 7; }
-  std::vector<task::Sizes> shapes() const override { return {{1}}; }
-  std::vector<task::Skipped> skipped() const override { return {{2, "why"}}; }
+  std::vector<Sizes> shapes() const override { return {{1}}; }
+  std::vector<Skipped> skipped() const override { return {{2, "why"}}; }
   std::int64_t steps(std::uint32_t epoch) override {
     const Inside inside(*journal_);
     if (broken.contains({epoch, -1})) throw std::runtime_error("no steps");
@@ -47,7 +47,7 @@ class Numbers final : public task::Stream {
     const Inside inside(*journal_);
     return epoch + static_cast<double>(step);
   }
-  const task::Batch& at(std::uint32_t epoch, std::int64_t step) override {
+  const Batch& at(std::uint32_t epoch, std::int64_t step) override {
     const Inside inside(*journal_);
     {
       const std::lock_guard lock(journal_->mutex);
@@ -62,7 +62,7 @@ class Numbers final : public task::Stream {
     ++journal_->made;
     return batch_;
   }
-  const task::Batch& pick(std::span<const std::int64_t> rows) override {
+  const Batch& pick(std::span<const std::int64_t> rows) override {
     const Inside inside(*journal_);
     batch_.rows.assign(rows.begin(), rows.end());
     return batch_;
@@ -80,7 +80,7 @@ class Numbers final : public task::Stream {
 
   std::shared_ptr<Journal> journal_;
   std::string source_ = "numbers";
-  task::Batch batch_;
+  Batch batch_;
 };
 
 struct Fixture {
@@ -89,9 +89,9 @@ struct Fixture {
 };
 
 void check_batch(ReadAhead& stream, std::uint32_t epoch, std::int64_t step) {
-  const task::Batch& batch = stream.at(epoch, step);
+  const Batch& batch = stream.at(epoch, step);
   CHECK(batch.values.at(0).as<std::int32_t>()[0] == static_cast<std::int32_t>(1000 * epoch + step));
-  CHECK(batch.sizes == task::Sizes{1});
+  CHECK(batch.sizes == Sizes{1});
   CHECK(batch.rows == std::vector<std::int64_t>{step});
   CHECK(batch.items == 3);
 }
@@ -133,7 +133,7 @@ TEST_CASE("read ahead: every batch but the first is made by the other thread, on
 TEST_CASE("read ahead: the present batch stays while the next is made") {
   Fixture f;
   ReadAhead stream(std::move(f.inner));
-  const task::Batch& batch = stream.at(0, 2);
+  const Batch& batch = stream.at(0, 2);
   while (f.journal->made < 2) std::this_thread::sleep_for(1ms);
   CHECK(batch.values.at(0).as<std::int32_t>()[0] == 2);
   CHECK(batch.rows == std::vector<std::int64_t>{2});

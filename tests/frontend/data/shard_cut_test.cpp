@@ -16,12 +16,12 @@ struct Given {
   std::vector<std::int64_t> first_rows, places;
 };
 
-Given given_by(const train::Job& job, const task::ShardRange& shard_range, std::uint32_t epoch) {
+Given given_by(const train::Job& job, const ShardRange& shard_range, std::uint32_t epoch) {
   const auto stream = job.splits().stream(
-      task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .shard_range = shard_range});
+      Split::kTrain, {.batch = job.train().batch, .shuffle = 1, .shard_range = shard_range});
   Given given;
   for (std::int64_t step = 0; step < stream->steps(epoch); ++step) {
-    const task::Batch& batch = stream->at(epoch, step);
+    const Batch& batch = stream->at(epoch, step);
     std::vector<std::int64_t> rows = batch.rows;
     std::erase(rows, -1);
     CHECK(batch.items == doctest::Approx(stream->items(epoch, step)));
@@ -74,7 +74,7 @@ TEST_CASE("shards: what ranks read together is what one reads, each row once") {
 }
 
 TEST_CASE("shards: an update's micro-batches of one shard come before the next shard") {
-  const task::ShardRange shard_range{.shards = 4, .first = 1, .end = 3, .accumulate = 3};
+  const ShardRange shard_range{.shards = 4, .first = 1, .end = 3, .accumulate = 3};
   // Seven batches are updates of three, three and one.
   std::vector<std::pair<std::int64_t, std::int64_t>> places;
   for (std::int64_t step = 0; step < 14; ++step) {
@@ -99,7 +99,7 @@ TEST_CASE("shards: an update's micro-batches of one shard come before the next s
 }
 
 TEST_CASE("shards: by batch, the shards of a micro-batch come before those of the next") {
-  const task::ShardRange shard_range{
+  const ShardRange shard_range{
       .shards = 4, .first = 1, .end = 3, .accumulate = 3, .by_batch = true};
   std::vector<std::pair<std::int64_t, std::int64_t>> places;
   for (std::int64_t step = 0; step < 10; ++step) {

@@ -32,15 +32,15 @@ TensorDataset numbered(std::int64_t count) {
 }
 
 DataLoader table_stream(TensorDataset dataset, std::vector<TableColumn> columns,
-                        const task::StreamOptions& options) {
+                        const StreamOptions& options) {
   return {std::make_shared<TableRows>(std::move(dataset), std::move(columns)), options};
 }
 
 TEST_CASE("table rows: gathers, scales and reshapes the rows that are asked for") {
   DataLoader stream = table_stream(three_rows(), kColumns, {.batch = 2, .shuffle = {}});
   const std::int64_t two[] = {2, 0};
-  const task::Batch& batch = stream.pick(two);
-  CHECK(batch.sizes == task::Sizes{2});
+  const Batch& batch = stream.pick(two);
+  CHECK(batch.sizes == Sizes{2});
   CHECK(batch.items == 2);
   CHECK(batch.rows == std::vector<std::int64_t>{2, 0});
   test::check_close(batch.values[0].to(DType::kF64),
@@ -52,11 +52,11 @@ TEST_CASE("table rows: in order every row comes once, and the last batch may be 
   DataLoader stream =
       table_stream(numbered(7), {{"number", DType::kI32}}, {.batch = 3, .shuffle = {}});
   CHECK(stream.steps(0) == 3);
-  CHECK(stream.shapes() == std::vector<task::Sizes>{{3}, {1}});
+  CHECK(stream.shapes() == std::vector<Sizes>{{3}, {1}});
   CHECK(stream.skipped().empty());
   std::int64_t next = 0;
   for (std::int64_t step = 0; step < 3; ++step) {
-    const task::Batch& batch = stream.at(5, step);
+    const Batch& batch = stream.at(5, step);
     CHECK(batch.items == stream.items(5, step));
     for (std::size_t i = 0; i < batch.rows.size(); ++i) {
       CHECK(batch.rows[i] == next);
@@ -67,11 +67,11 @@ TEST_CASE("table rows: in order every row comes once, and the last batch may be 
 }
 
 TEST_CASE("table rows: a shuffled epoch is a pure function of its number and names its rest") {
-  const task::StreamOptions options{.batch = 3, .shuffle = 4};
+  const StreamOptions options{.batch = 3, .shuffle = 4};
   DataLoader stream = table_stream(numbered(7), {{"number", DType::kI32}}, options),
              again = table_stream(numbered(7), {{"number", DType::kI32}}, options);
   CHECK(stream.steps(0) == 2);
-  CHECK(stream.shapes() == std::vector<task::Sizes>{{3}});
+  CHECK(stream.shapes() == std::vector<Sizes>{{3}});
   REQUIRE(stream.skipped().size() == 1);
   CHECK(stream.skipped()[0].rows == 1);
   const std::vector<std::int64_t> late = stream.at(9, 1).rows;

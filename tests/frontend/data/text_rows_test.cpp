@@ -14,7 +14,7 @@ using Ints = std::vector<std::int32_t>;
 using Bytes = std::vector<std::uint8_t>;
 
 template <class T>
-std::vector<T> values(const task::Batch& batch, std::size_t place) {
+std::vector<T> values(const Batch& batch, std::size_t place) {
   const std::span<const T> span = batch.values.at(place).as<T>();
   return {span.begin(), span.end()};
 }
@@ -25,15 +25,15 @@ TextRows rows_of(std::initializer_list<std::pair<Ints, std::int32_t>> sentences)
   return rows;
 }
 
-DataLoader text_stream(TextRows rows, const task::StreamOptions& options) {
+DataLoader text_stream(TextRows rows, const StreamOptions& options) {
   return {std::make_shared<TextRows>(std::move(rows)), options};
 }
 
 TEST_CASE("text rows: tokens, mask and labels, and rows of padding after them") {
   DataLoader stream = text_stream(rows_of({{{5, 6, 7}, 1}, {{8}, 0}, {{9, 2}, 4}}), {.batch = 16});
   REQUIRE(stream.steps(0) == 1);
-  const task::Batch& batch = stream.at(0, 0);
-  CHECK(batch.sizes == task::Sizes{4, 4});
+  const Batch& batch = stream.at(0, 0);
+  CHECK(batch.sizes == Sizes{4, 4});
   CHECK(batch.rows == std::vector<std::int64_t>{1, 2, 0, -1});
   CHECK(batch.items == 3);
   CHECK(stream.items(0, 0) == 3);
@@ -52,7 +52,7 @@ TEST_CASE("text rows: nothing of an earlier batch is left in the next") {
   DataLoader stream = text_stream(std::move(rows), {.batch = 16});
   REQUIRE(stream.steps(0) == 3);
   stream.at(0, 0);
-  const task::Batch& last = stream.at(0, 2);
+  const Batch& last = stream.at(0, 2);
   CHECK(last.items == 1);
   CHECK(last.rows == std::vector<std::int64_t>{7, -1, -1, -1});
   CHECK(values<std::int32_t>(last, 0) == Ints{9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
@@ -70,7 +70,7 @@ TEST_CASE("text rows: totals of an epoch are those of the rows, for any size of 
       TextRows rows({"s"});
       for (std::int32_t row = 0; row < 875; ++row)
         rows.add(Ints(row * 7 % 40 + 1, row + 2), row % 5);
-      task::StreamOptions options{.batch = max_tokens};
+      StreamOptions options{.batch = max_tokens};
       if (!sorted) options.shuffle = 0;
       DataLoader stream = text_stream(std::move(rows), options);
       double items = 0;
@@ -78,7 +78,7 @@ TEST_CASE("text rows: totals of an epoch are those of the rows, for any size of 
       std::vector<int> seen(875);
       for (std::int64_t step = 0; step < stream.steps(1); ++step) {
         CHECK(stream.items(1, step) == stream.at(1, step).items);
-        const task::Batch& batch = stream.at(1, step);
+        const Batch& batch = stream.at(1, step);
         items += batch.items;
         for (std::int64_t row : batch.rows) {
           if (row >= 0) ++seen[static_cast<std::size_t>(row)];
@@ -105,12 +105,12 @@ TEST_CASE("text rows: empty, one-word and very long sentences") {
   DataLoader stream =
       text_stream(rows_of({{{}, 1}, {{3}, 0}, {Ints(5000, 4), 1}}), {.batch = 4096});
   REQUIRE(stream.steps(0) == 2);
-  const task::Batch& shorts = stream.at(0, 0);
+  const Batch& shorts = stream.at(0, 0);
   CHECK(shorts.items == 2);
   CHECK(values<std::int32_t>(shorts, 0)[0] == text::Vocabulary::kUnk);
   CHECK(values<std::uint8_t>(shorts, 1)[0] == 1);
   CHECK(values<std::int32_t>(shorts, 2)[0] == 1);
-  const task::Batch& long_one = stream.at(0, 1);
+  const Batch& long_one = stream.at(0, 1);
   CHECK(long_one.rows == std::vector<std::int64_t>{2});
   CHECK(std::ranges::count(values<std::int32_t>(long_one, 0), 4) == 5000);
   CHECK(std::ranges::count(values<std::uint8_t>(long_one, 1), 1) == 5000);
@@ -126,8 +126,8 @@ TEST_CASE("text rows: what it says of itself") {
   REQUIRE(stream.skipped().size() == 1);
   CHECK(stream.skipped()[0].rows == 1);
   CHECK(stream.skipped()[0].why == "the split");
-  const std::vector<task::Sizes> shapes = stream.shapes();
-  CHECK(shapes.front() == task::Sizes{2, 32});  // 64 positions, and the longest of those
+  const std::vector<Sizes> shapes = stream.shapes();
+  CHECK(shapes.front() == Sizes{2, 32});  // 64 positions, and the longest of those
   for (std::uint32_t epoch = 0; epoch < 30; ++epoch) {
     for (std::int64_t step = 0; step < stream.steps(epoch); ++step) {
       CHECK(std::ranges::count(shapes, stream.at(epoch, step).sizes) == 1);

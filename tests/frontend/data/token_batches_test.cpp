@@ -213,9 +213,9 @@ TEST_CASE("token batches: shapes() covers thirty epochs, one size a length, the 
   for (const Case& c : cases()) {
     CAPTURE(c.name);
     TokenBatches batches(c.lengths, c.options);
-    const std::vector<task::Sizes> sizes = batches.shapes();
+    const std::vector<Sizes> sizes = batches.shapes();
     std::map<std::int64_t, std::int64_t> capacity_of;
-    for (const task::Sizes& size : sizes) {
+    for (const Sizes& size : sizes) {
       CHECK(capacity_of.emplace(size[1], size[0]).second);
     }
     for (std::size_t i = 1; i < sizes.size(); ++i) {

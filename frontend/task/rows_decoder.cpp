@@ -1,8 +1,8 @@
-#include "frontend/data/rows_decoder.h"
+#include "frontend/task/rows_decoder.h"
 
-namespace keel::data {
+namespace keel::task {
 
-const task::Batch* RowsDecoder::next() {
+const Batch* RowsDecoder::next() {
   if (!stream_ || step_ == stream_->steps(0)) return nullptr;
   return batch_ = &stream_->at(0, step_++);
 }
@@ -14,4 +14,4 @@ void RowsDecoder::take(const std::map<std::string, Tensor>& predictions) {
   }
 }
 
-}  // namespace keel::data
+}  // namespace keel::task

@@ -5,28 +5,29 @@
 #include <optional>
 
 #include "frontend/data/data_loader.h"
+#include "frontend/task/decoder.h"
 
-namespace keel::data {
+namespace keel::task {
 
 // Gives all rows in the batches of an evaluation, and calls `answer` for each of them.
-class RowsDecoder : public task::Decoder {
+class RowsDecoder : public Decoder {
  public:
-  const task::Batch* next() final;
+  const Batch* next() final;
   void take(const std::map<std::string, Tensor>& predictions) final;
 
  protected:
   // Sets the rows to ask about; batches have `batch` rows or tokens. Without rows nothing is asked.
-  void ask(std::shared_ptr<const Dataset> rows, std::int64_t batch) {
-    stream_.emplace(std::move(rows), task::StreamOptions{.batch = batch});
+  void ask(std::shared_ptr<const data::Dataset> rows, std::int64_t batch) {
+    stream_.emplace(std::move(rows), StreamOptions{.batch = batch});
   }
   // Takes the network's predictions for a row that is at that place of the batch.
   virtual void answer(std::int64_t row, std::int64_t place,
                       const std::map<std::string, Tensor>& predictions) = 0;
 
  private:
-  std::optional<DataLoader> stream_;  // nothing without rows
+  std::optional<data::DataLoader> stream_;  // nothing without rows
   std::int64_t step_ = 0;
-  const task::Batch* batch_ = nullptr;  // the one that was given last
+  const Batch* batch_ = nullptr;  // the one that was given last
 };
 
-}  // namespace keel::data
+}  // namespace keel::task
