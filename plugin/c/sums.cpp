@@ -3,16 +3,21 @@
 #include <algorithm>
 
 #include "src/ops/elementwise.h"
-#include "src/ops/norm/layer_norm.h"
-#include "src/ops/norm/rms_norm.h"
+#include "src/ops/norm/norm_ops.h"
 
 namespace keel::plugin {
 namespace {
 
-// The places that a sum adds to those of the norm: the residual behind x, dsum behind dy.
+// Places of inputs. The backward has sum in the place of x, and dsum as its last input.
 constexpr int kX = 0, kResidual = 1;
 
 bool is_backward(const SumOp& op) { return op.norm.forward != nullptr; }
+
+const OpInfo& norm_op(std::string_view name) {
+  const auto found = std::ranges::find(norm_ops(), name, [](const OpInfo* op) { return op->name; });
+  check(found != norm_ops().end(), ErrorKind::kInternal, "no norm is called {}", name);
+  return **found;
+}
 
 SumOp forward_op(std::string_view name, const OpInfo& norm) {
   SumOp op{{.name = name,
@@ -67,10 +72,11 @@ std::vector<Value> outputs_of(const Graph& graph, Value result) {
 }  // namespace
 
 std::span<const SumOp> sum_ops() {
-  static const SumOp ops[] = {forward_op("add_layer_norm", kLayerNorm),
-                              backward_op("add_layer_norm_backward", kLayerNormBackward),
-                              forward_op("add_rms_norm", kRmsNorm),
-                              backward_op("add_rms_norm_backward", kRmsNormBackward)};
+  static const SumOp ops[] = {
+      forward_op("add_layer_norm", norm_op("layer_norm")),
+      backward_op("add_layer_norm_backward", norm_op("layer_norm_backward")),
+      forward_op("add_rms_norm", norm_op("rms_norm")),
+      backward_op("add_rms_norm_backward", norm_op("rms_norm_backward"))};
   return ops;
 }
 

@@ -6,8 +6,9 @@
 //       dx = norm'(dy) + dsum, the gradient of x and of residual;  dsum may be absent
 //       outputs: those of the norm's backward
 // x and residual, and in the backward sum, dy and dsum, have one type and one shape; the attributes
-// are those of the norm. In bf16 s is rounded and then normalized as it is stored, and dx is rounded
-// before the sum with dsum and after it: the results are those of the two ops one after the other.
+// are those of the norm. In bf16 s is rounded and then normalized as it is stored, and dx is
+// rounded before the sum with dsum and after it: the results are those of the two ops one after the
+// other.
 #pragma once
 
 #include <span>
