@@ -40,7 +40,8 @@ class Sums(unittest.TestCase):
                     self.same(run(x, residual, *affine), (step.y, step.sum))
                     _, pull = jax.vjp(getattr(kj, name), x, residual, *affine)
                     wanted = [v for v in (back.dgain, back.dbias) if v is not None]
-                    self.same(pull((jnp.asarray(dy), jnp.asarray(dsum))), [back.dx, back.dx, *wanted])
+                    self.same(pull((jnp.asarray(dy), jnp.asarray(dsum))),
+                              [back.dx, back.dx, *wanted])
 
     def test_narrow_types(self):
         x, residual = (jnp.asarray(drawn(5, 12), jnp.bfloat16) for _ in range(2))
