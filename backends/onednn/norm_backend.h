@@ -7,7 +7,8 @@
 
 namespace keel::onednn {
 
-// Prepares the ops of src/ops/norm/norm_ops.h in float32; refuses every other op.
+// Prepares the ops of src/ops/norm/norm_ops.h in float32, and sums of two values in float32 or
+// bf16; refuses every other op.
 class NormBackend : public HostBackend {
  public:
   std::string_view name() const override { return "onednn"; }

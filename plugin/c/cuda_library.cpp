@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "plugin/c/sums.h"
 #include "plugin/c/version.h"
 
 namespace keel::plugin {
@@ -33,6 +34,10 @@ decltype(&keel_norm_cuda_prepare) load() {
 }  // namespace
 
 std::unique_ptr<Plan> plan_on_cuda(const Request& request) {
+  const SumOp* sum = find_sum_op(request.op);
+  check(sum == nullptr, ErrorKind::kBackendMissing,
+        "[{}] expected the CPU: on a GPU, run the sum and {} one after the other", request.op,
+        sum == nullptr ? "" : sum->norm.name);
   static const auto prepare = load();  // where it throws, the next call tries again
   return std::unique_ptr<Plan>(prepare(request));
 }

@@ -8,8 +8,8 @@
 namespace keel::plugin {
 
 // A plan on a GPU, from the library that KEEL_NORM_CUDA_LIBRARY names, else from
-// libkeel_norm_cuda.so beside this one. Throws Error{kBackendMissing} if it cannot be loaded, and
-// what keel_norm_cuda_prepare throws.
+// libkeel_norm_cuda.so beside this one. Throws Error{kBackendMissing} if it cannot be loaded and
+// for the ops of sums.h, and what keel_norm_cuda_prepare throws.
 std::unique_ptr<Plan> plan_on_cuda(const Request& request);
 
 }  // namespace keel::plugin

@@ -13,7 +13,7 @@ Backend& backend_for(const Request& request) {
   static reference::ReferenceBackend judge;
   const auto& inputs = request.inputs;
   const bool is_double = !inputs.empty() && inputs[0] && inputs[0]->dtype == DType::kF64 &&
-                         input_types(find_norm_op(request.op), 0).contains(DType::kF32);
+                         input_types(find_op(request.op), 0).contains(DType::kF32);
   return is_double ? static_cast<Backend&>(judge) : fast;
 }
 

@@ -11,6 +11,7 @@
 #include "backends/onednn/norm_backend.h"
 #include "plugin/c/cuda_library.h"
 #include "plugin/c/plan.h"
+#include "plugin/c/sums.h"
 #include "src/core/failure.h"
 #include "src/ops/norm/norm_ops.h"
 
@@ -69,9 +70,15 @@ std::string_view text_of(NormGroups groups) {
   return kNames[std::size_t(groups)];
 }
 
+std::vector<const OpInfo*> all_ops() {
+  std::vector<const OpInfo*> ops(norm_ops().begin(), norm_ops().end());
+  for (const SumOp& sum : sum_ops()) ops.push_back(&sum.info);
+  return ops;
+}
+
 std::string list_facts() {
   std::string text;
-  for (const OpInfo* op : norm_ops()) {
+  for (const OpInfo* op : all_ops()) {
     text += fmt::format("{}\t{}\t{}\t{}\n", op->name, fmt::join(op->output_names, ","),
                         text_of(op->gradient), op->norm ? text_of(op->norm->groups) : "none");
   }
@@ -80,7 +87,7 @@ std::string list_facts() {
 
 std::string list_ops() {
   std::string text;
-  for (const OpInfo* op : norm_ops()) {
+  for (const OpInfo* op : all_ops()) {
     text += std::string(op->name) + '\t';
     for (int i = 0; i < int(op->inputs.size()); ++i) {
       text += (i > 0 ? "," : "") + input_name(*op, i);

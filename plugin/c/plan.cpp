@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plugin/c/sums.h"
 #include "src/ops/norm/norm_ops.h"
 
 namespace keel::plugin {
@@ -46,29 +47,64 @@ void set_address(TensorRef& to, const void* address, const What& what) {
 
 }  // namespace
 
-const OpInfo& find_norm_op(std::string_view name) {
+const OpInfo& find_op(std::string_view name) {
   for (const OpInfo* op : norm_ops()) {
     if (op->name == name) return *op;
   }
-  fail(ErrorKind::kUsage, "no op is called '{}'; keel_norm_ops() lists them", name);
+  const SumOp* sum = find_sum_op(name);
+  check(sum != nullptr, ErrorKind::kUsage, "no op is called '{}'; keel_norm_ops() lists them",
+        name);
+  return sum->info;
 }
 
 Plan::Plan(const Request& request, Backend& backend)
-    : op_(find_norm_op(request.op)), inputs_(request.inputs) {
+    : op_(find_op(request.op)), inputs_(request.inputs) {
   check(inputs_.size() <= op_.inputs.size(), ErrorKind::kUsage,
         "[{}] expected at most {} inputs, got {}", op_.name, op_.inputs.size(), inputs_.size());
-  std::vector<Value> values(op_.inputs.size());
+  add_inputs(backend);
+  add_op(request);
+  prepare(backend);
+  describe_arrays(backend);
+}
+
+void Plan::add_inputs(const Backend& backend) {
+  given_.resize(op_.inputs.size());
   for (int i = 0; i < int(inputs_.size()); ++i) {
     const std::optional<TensorType>& type = inputs_[std::size_t(i)];
     if (!type) continue;
-    values[std::size_t(i)] = graph_.input(input_name(op_, i), declared(op_, i, *type, backend));
+    given_[std::size_t(i)] = graph_.input(input_name(op_, i), declared(op_, i, *type, backend));
   }
-  const Value result = graph_.add(op_, values, attrs_from_text(op_, request.attributes));
+}
+
+void Plan::add_op(const Request& request) {
+  const Attrs attrs = attrs_from_text(op_, request.attributes);
+  if (const SumOp* sum = find_sum_op(op_.name)) {
+    results_ = add_sum_op(graph_, *sum, given_, attrs);
+    return;
+  }
+  const Value result = graph_.add(op_, given_, attrs);
   if (is_narrow(request, graph_.type(result))) graph_.narrow_result(result);
-  const Node& node = graph_.node(result);
-  prepared_ = backend.prepare({graph_, node});
-  check(prepared_.refusal.empty(), ErrorKind::kBackendMissing, "{}", prepared_.refusal);
-  for (const TensorType& type : node.outputs) {
+  for (int j = 0; j < int(graph_.node(result).outputs.size()); ++j) {
+    results_.push_back(result.at(j));
+  }
+}
+
+void Plan::prepare(Backend& backend) {
+  prepared_.resize(std::size_t(graph_.size()));
+  for (int i = 0; i < graph_.size(); ++i) {
+    const Node& node = graph_.node(i);
+    if (node.kind != NodeKind::kOp) continue;
+    Prepared& kernel = prepared_[std::size_t(i)] = backend.prepare({graph_, node});
+    check(kernel.refusal.empty(), ErrorKind::kBackendMissing, "{}", kernel.refusal);
+    workspace_ = std::max(workspace_, kernel.workspace);  // a sum needs none
+  }
+  const std::vector<JoinedRows> joined = find_joined_rows(graph_, prepared_);
+  if (!joined.empty()) joined_ = joined[0];
+}
+
+void Plan::describe_arrays(const Backend& backend) {
+  for (const Value result : results_) {
+    const TensorType& type = graph_.type(result);
     outputs_.push_back({backend.storage(type.dtype), type.shape});
     blank_.outputs.push_back({nullptr, outputs_.back()});
   }
@@ -76,6 +112,37 @@ Plan::Plan(const Request& request, Backend& backend)
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i]) blank_.inputs[i].type = *inputs_[i];
   }
+}
+
+TensorRef Plan::array_of(Value value, const Binding& arrays) const {
+  if (!value.valid()) return {};
+  if (const auto at = std::ranges::find(given_, value); at != given_.end()) {
+    return arrays.inputs[std::size_t(at - given_.begin())];
+  }
+  const auto at = std::ranges::find(results_, value);
+  // The norm's dx, to which a sum is added in place, is no result.
+  return arrays.outputs[at == results_.end() ? 0 : std::size_t(at - results_.begin())];
+}
+
+Binding Plan::binding_of(int index, const Binding& arrays) const {
+  const Node& node = graph_.node(index);
+  Binding binding;
+  for (const Value input : node.inputs) binding.inputs.push_back(array_of(input, arrays));
+  for (int port = 0; port < int(node.outputs.size()); ++port) {
+    binding.outputs.push_back(array_of({index, port}, arrays));
+  }
+  binding.workspace = arrays.workspace;
+  return binding;
+}
+
+void Plan::start(const Binding& arrays) const {
+  const bool is_sum = graph_.size() > 1 && prepared_[prepared_.size() - 2].bind;
+  // The places of a single node's arrays are those of the op.
+  if (!is_sum) return prepared_.back().bind(arrays)();
+  const int first = graph_.size() - 2;
+  std::vector<Binding> bindings{binding_of(first, arrays), binding_of(first + 1, arrays)};
+  if (joined_) return join_rows(*joined_, prepared_, bindings)();
+  for (int i = 0; i < 2; ++i) prepared_[std::size_t(first + i)].bind(bindings[std::size_t(i)])();
 }
 
 Binding Plan::bound(const Arrays& arrays) const {

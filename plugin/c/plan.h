@@ -6,12 +6,12 @@
 #include <string>
 
 #include "plugin/c/request.h"
-#include "src/runtime/backend.h"
+#include "src/runtime/joined_rows.h"
 
 namespace keel::plugin {
 
-// Throws Error{kUsage} for a name that norm_ops() does not have.
-const OpInfo& find_norm_op(std::string_view name);
+// Throws Error{kUsage} for a name that neither norm_ops() nor sum_ops() has.
+const OpInfo& find_op(std::string_view name);
 
 // The addresses that keel_plan_run is given.
 struct Arrays {
@@ -27,7 +27,7 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
 
   std::span<const TensorType> outputs() const { return outputs_; }
-  std::int64_t workspace() const { return prepared_.workspace; }
+  std::int64_t workspace() const { return workspace_; }
   // Runs the op; null stands for the calling thread or the default stream. Throws Error{kUsage} for
   // an array that is missing, not aligned or not on the device.
   virtual void run(const Arrays& arrays, const keel_executor* executor) const = 0;
@@ -39,18 +39,28 @@ class Plan {
 
   // The arrays with their types.
   Binding bound(const Arrays& arrays) const;
-  void start(const Binding& binding) const { prepared_.bind(binding)(); }
+  void start(const Binding& arrays) const;
   // "[layer_norm] gain", for messages.
   std::string input_text(std::size_t place) const;
   std::string output_text(std::size_t place) const;
   std::string workspace_text() const;
 
  private:
-  Graph graph_;
+  void add_inputs(const Backend& backend);
+  void add_op(const Request& request);
+  void prepare(Backend& backend);
+  void describe_arrays(const Backend& backend);
+  TensorRef array_of(Value value, const Binding& arrays) const;
+  Binding binding_of(int node, const Binding& arrays) const;
+
+  Graph graph_;  // the inputs, then one node, or two of a sum (sums.h)
   const OpInfo& op_;
   std::vector<std::optional<TensorType>> inputs_;
   std::vector<TensorType> outputs_;
-  Prepared prepared_;
+  std::vector<Value> given_, results_;  // the inputs and outputs by place
+  std::vector<Prepared> prepared_;      // by node
+  std::optional<JoinedRows> joined_;    // two nodes that run on the same rows
+  std::int64_t workspace_ = 0;
   Binding blank_;  // the types of a run's arrays, without their addresses
 };
 

@@ -19,13 +19,16 @@ import zipfile
 SKIPPED = 77
 
 # The tests of a part of keel_norms, and the library that it needs.
-PARTS = {"numpy": (["interface", "numpy", "masks_numpy", "options_numpy", "border_numpy"],
+PARTS = {"numpy": (["interface", "numpy", "masks_numpy", "options_numpy", "border_numpy",
+                    "sums_numpy"],
                    "libkeel_norm.so"),
          "torch": (["torch", "constructors", "options", "masks_torch", "border_torch", "layouts",
                     "second", "binding", "modules", "samples", "sync", "fsdp", "ddp", "layers",
-                    "encoder", "cuda", "types", "dynamic", "weight_norm", "docs", "runs"],
+                    "encoder", "cuda", "types", "dynamic", "weight_norm", "docs", "runs",
+                    "sums", "pairs"],
                    "libkeel_norm.so"),
-         "jax": (["jax", "jax_errors", "masks_jax", "options_jax"], "libkeel_norm_jax.so")}
+         "jax": (["jax", "jax_errors", "masks_jax", "options_jax", "sums_jax"],
+                 "libkeel_norm_jax.so")}
 
 
 # A wheel's files beside Python's: libraries, and licences of what is in them.

@@ -20,6 +20,15 @@
  * src/ops/norm/NAME.h, and in src/ops/column_moments.h and src/ops/column_gradient_sums.h.
  * keel_norm_ops() lists the ops.
  *
+ * Four ops are a sum and a norm in one run, which reads what it has just written from a cache.
+ * add_layer_norm and add_rms_norm (x, residual, gain, bias) give the outputs of the norm of
+ * s = x + residual, and s as the last output, sum. Their backwards take the inputs of the norm's
+ * backward, with sum in the place of x, and then dsum, the gradient of sum, which may be absent;
+ * dx = norm'(dy) + dsum is the gradient of x and of residual. Types and shapes of x and residual,
+ * and of sum, dy and dsum, are equal. The bits are those of the two ops one after the other: in
+ * bfloat16 s is rounded before it is normalized, and dx before dsum is added and after that. They
+ * run on the CPU only.
+ *
  * Arrays are contiguous, with the last axis fastest, and aligned to their element. Float32 arrays
  * run on kernels in SIMD, for which the bounds of keel's docs/numerics.md hold; results have the
  * same bits for any number of threads. Float64 arrays run on keel's reference backend, one thread,

@@ -2,7 +2,7 @@
 import difflib
 
 from . import _given, _library
-from ._norms import NORMS
+from ._norms import NORMS, SUMS
 
 
 def option(norm, options, name):
@@ -44,6 +44,19 @@ def function(norm, forward, result):
     apply.__name__ = apply.__qualname__ = norm
     apply.__doc__ = (f"{facts.formula}.\n\n{facts.source}. Options: {', '.join(options)}. "
                      f"Returns {result}.")
+    return apply
+
+
+def sum_function(norm, forward, result):
+    """The function of a residual sum and the norm of it: forward(norm, values, attributes), with
+    the inputs by name; `result` says in words what it returns."""
+    def apply(x, residual, gain=None, bias=None, **options):
+        return forward(norm, {"x": x, "residual": residual, "gain": gain, "bias": bias}, options)
+    options = ", ".join(f"{name}={default}"
+                        for name, default in _library.ops()[norm].defaults.items())
+    apply.__name__ = apply.__qualname__ = norm
+    apply.__doc__ = (f"{SUMS[norm].formula}.\n\n{SUMS[norm].source}. x and residual have one type "
+                     f"and one shape. Options: {options}. Returns {result}.")
     return apply
 
 

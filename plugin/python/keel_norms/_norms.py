@@ -94,4 +94,12 @@ NORMS = {norm.op: norm for norm in (
 # A norm of weights: it takes a direction v and a length g, and has neither x nor y.
 WEIGHT_NORM = _norm("weight_norm", "w = g v / sqrt(sum(v^2) + eps), over the weights of a unit",
                     "Salimans & Kingma 2016")
-ALL = {**NORMS, "weight_norm": WEIGHT_NORM}
+# A residual sum and the norm of it: two results, y and the sum.
+SUMS = {norm.op: norm for norm in (
+    _norm("add_layer_norm", "s = x + residual, y = gain (s - mean) / sqrt(var + eps) + bias, over "
+          "the last `axes` axes", "Ba, Kiros, Hinton 2016"),
+    _norm("add_rms_norm",
+          "s = x + residual, y = (offset + gain) s / sqrt(mean(s^2) + eps) + bias, over a row",
+          "Zhang & Sennrich 2019"),
+)}
+ALL = {**NORMS, "weight_norm": WEIGHT_NORM, **SUMS}

@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import _arrays, _functions, _given, _library
-from ._norms import NORMS
+from ._norms import NORMS, SUMS
 
 _DTYPES = {jnp.dtype(jnp.float32): _library.F32, jnp.dtype(jnp.float64): _library.F64,
            jnp.dtype(jnp.int32): _library.I32, jnp.dtype(jnp.uint8): _library.U8}
@@ -190,6 +190,51 @@ for _name in NORMS:
         _name, _forward, "y and the next state" if NORMS[_name].states else "y")
 
 
+# A residual sum and the norm of it, on its inputs by name. Returns y and the sum.
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _sum_norm(norm, attributes, values):
+    results = call(norm, [values.get(name) for name in _library.ops()[norm].inputs], attributes)
+    return results[0], results[-1]
+
+
+def _sum_forward(norm, attributes, values):
+    results = call(norm, [values.get(name) for name in _library.ops()[norm].inputs], attributes)
+    known = {**values, **dict(zip(SUMS[norm].outputs, results))}
+    wanted = _library.ops()[norm + "_backward"].inputs
+    # The keys of the second dictionary say which inputs were given.
+    return (results[0], results[-1]), ({name: known[name] for name in wanted if name in known},
+                                       {name: () for name in values})
+
+
+def _sum_backward(norm, attributes, saved, cotangents):
+    kept, given = saved
+    op, values = norm + "_backward", {**kept, **dict(zip(("dy", "dsum"), cotangents))}
+    results = dict(zip(SUMS[norm].gradients, call(
+        op, [values.get(name) for name in _library.ops()[op].inputs],
+        _functions.backward_attributes(norm, attributes, "bias" in given))))
+    return ({name: results["dx" if name == "residual" else "d" + name] for name in given},)
+
+
+_sum_norm.defvjp(_sum_forward, _sum_backward)
+
+
+def _sum(norm, values, attributes):
+    """y and the sum. float16 and bfloat16 are added as JAX does, and the norm takes the result."""
+    given = {name: jnp.asarray(value) for name, value in values.items() if value is not None}
+    x, residual = given.get("x"), given.get("residual")
+    if x is not None and residual is not None and x.dtype == residual.dtype and x.dtype in _NARROW:
+        total = x + residual
+        plain = globals()[norm.removeprefix("add_")]
+        return plain(total, values["gain"], values["bias"], **attributes), total
+    given = {name: _wide(value) if name in ("gain", "bias") else value
+             for name, value in given.items()}
+    return _sum_norm(norm, tuple(sorted(attributes.items())), given)
+
+
+for _name in SUMS:
+    globals()[_name] = _functions.sum_function(_name, _sum, "y and the sum")
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _weight_norm(attributes, v, g):
     return call("weight_norm", [v, g], attributes)[0]
@@ -212,4 +257,4 @@ def weight_norm(v, g, **attributes):
     return _weight_norm(tuple(sorted(attributes.items())), jnp.asarray(v), jnp.asarray(g))
 
 
-__all__ = ["after_backward", "call", "first_state", "weight_norm", *NORMS]
+__all__ = ["after_backward", "call", "first_state", "weight_norm", *NORMS, *SUMS]

@@ -22,7 +22,7 @@ count. A mask with NaN, infinities or another shape is refused."""
 import numpy as np
 
 from . import _arrays, _functions, _library
-from ._norms import NORMS
+from ._norms import NORMS, SUMS
 
 _DTYPES = {np.dtype(np.float32): _library.F32, np.dtype(np.float64): _library.F64,
            np.dtype(np.int32): _library.I32, np.dtype(np.uint8): _library.U8}
@@ -173,6 +173,40 @@ for _name in NORMS:
     globals()[_name] = _functions.function(_name, _forward, "a Step")
 
 
+class SumStep:
+    """A residual sum and the norm of it: y, sum, and all outputs by name."""
+
+    def __init__(self, norm, values, attributes):
+        self._norm, self._attributes = norm, attributes
+        results = call(norm, [values.get(name) for name in _library.ops()[norm].inputs], attributes)
+        self.outputs = dict(zip(SUMS[norm].outputs, results))
+        self._values = {**values, **self.outputs}
+        self.y, self.sum = self.outputs["y"], self.outputs["sum"]
+
+    def backward(self, dy, dsum=None):
+        """The gradients of the sum of y * dy and of sum * dsum. dx is that of x and of the
+        residual."""
+        op, values = self._norm + "_backward", self._values
+        values = {**values, "dy": _needed(dy, "dy"), "dsum": _array(dsum, "dsum")}
+        attributes = _functions.backward_attributes(self._norm, self._attributes,
+                                                    values["bias"] is not None)
+        results = dict(zip(SUMS[self._norm].gradients, call(
+            op, [values.get(name) for name in _library.ops()[op].inputs], attributes)))
+        given = {"d" + name: None if values[name] is None else results["d" + name]
+                 for name in ("gain", "bias")}
+        return Gradients(results["dx"], {}, **given)
+
+
+def _sum(norm, values, attributes):
+    values = {name: _needed(value, name) if name in ("x", "residual") else _array(value, name)
+              for name, value in values.items()}
+    return SumStep(norm, values, attributes)
+
+
+for _name in SUMS:
+    globals()[_name] = _functions.sum_function(_name, _sum, "a SumStep")
+
+
 class WeightStep:
     """weight_norm: the weights w, and the gradients dv and dg of the sum of w * dw."""
 
@@ -190,4 +224,5 @@ def weight_norm(v, g, **attributes):
     return WeightStep(_array(v, "v"), _array(g, "g"), attributes)
 
 
-__all__ = ["call", "first_state", "Gradients", "Step", "WeightStep", "weight_norm", *NORMS]
+__all__ = ["call", "first_state", "Gradients", "Step", "SumStep", "WeightStep", "weight_norm",
+           *NORMS, *SUMS]

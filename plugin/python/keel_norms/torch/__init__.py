@@ -14,6 +14,7 @@ from .checkpoints import checkpoint
 from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d, BatchRenorm2d,
                              PowerNorm)
 from .convert import convert
+from .pair_modules import GatedRMSNorm, QKNorm
 from .row_modules import (AdaNorm, Derf, DetachNorm, DyT, GroupNorm, GroupScaling, InstanceNorm1d,
                           InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm, SeeDNorm)
 from .runs import load_run
@@ -24,8 +25,8 @@ from .weight_modules import WeightNorm, weight_norm
 binding = "stable" if _ops.IS_COMPILED else "ctypes"
 
 __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenorm2d", "Derf",
-           "DetachNorm", "DyT", "GroupNorm", "GroupScaling", "InstanceNorm1d", "InstanceNorm2d",
-           "LayerNorm", "LayerNormSimple", "MABN", "PNV", "PowerNorm", "RMSNorm", "ScaleNorm",
-           "SeeDNorm", "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm",
-           "WeightNorm", "binding", "checkpoint", "convert", "convert_sync_batchnorm",
-           "functional", "load_run", "weight_norm"]
+           "DetachNorm", "DyT", "GatedRMSNorm", "GroupNorm", "GroupScaling", "InstanceNorm1d",
+           "InstanceNorm2d", "LayerNorm", "LayerNormSimple", "MABN", "PNV", "PowerNorm", "QKNorm",
+           "RMSNorm", "ScaleNorm", "SeeDNorm", "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN",
+           "SyncPNV", "SyncPowerNorm", "WeightNorm", "binding", "checkpoint", "convert",
+           "convert_sync_batchnorm", "functional", "load_run", "weight_norm"]

@@ -52,14 +52,14 @@ class Recipe:
 _kept_recipe = functools.lru_cache(maxsize=1024)(Recipe)
 
 
-def _recipe(norm, text):
+def recipe_of(norm, text):
     return Recipe(norm, text) if is_compiling() else _kept_recipe(norm, text)
 
 
 def _keep(ctx, given, tensors, outputs):
     """Saves for the backward. `given` are norm, attributes and shards."""
     norm, text, ctx.shards = given
-    recipe = ctx.recipe = _recipe(norm, text)
+    recipe = ctx.recipe = recipe_of(norm, text)
     ctx.mark_non_differentiable(*outputs[1:])
     ctx.set_materialize_grads(False)
     known = (*tensors, *outputs)
@@ -90,8 +90,13 @@ class _Once(torch.autograd.Function):
 def _once(norm, ctx, dy, gradients):
     """Gradients of a backward, where a second derivative may follow."""
     gradients = gradients if isinstance(gradients, tuple) else (gradients,)
-    sources = [tensor for tensor in ctx.saved_tensors if tensor is not None]
-    return _Once.apply(norm, len(gradients), *gradients, dy, *sources)
+    return once(norm, gradients, [dy, *[t for t in ctx.saved_tensors if t is not None]])
+
+
+def once(norm, gradients, sources):
+    """The gradients, which were computed from the tensors `sources`; their own gradient by these is
+    an error."""
+    return _Once.apply(norm, len(gradients), *gradients, *sources)
 
 
 class _Norm(torch.autograd.Function):
@@ -218,16 +223,15 @@ def _is_traced():
     return is_compiling() or _are_transforms_active()
 
 
-def _function():
-    # torch.autograd.Function asks the same.
-    is_transformed = not is_compiling() and _are_transforms_active()
-    return _TransformedNorm if is_transformed else _Norm
+def is_transformed():
+    """Whether torch.func transforms the call, as torch.autograd.Function asks."""
+    return not is_compiling() and _are_transforms_active()
 
 
 _kept_text = functools.lru_cache(maxsize=1024)(_library.attributes_text)
 
 
-def _text(attributes):
+def text_of(attributes):
     """Attributes as the library reads them."""
     if is_compiling():
         # Under dynamic shapes torch.compile takes a module's floats as symbols, of which str knows
@@ -246,7 +250,7 @@ def apply(norm, values, attributes, shards=None):
     names, result = _ops.OPS[norm].inputs, ALL[norm].outputs[0]
     dtype = values[names[0]].dtype
     # The backward writes what it moves into the tensor itself, not into a wide copy of it.
-    wide = {name: value if value is None or value.dtype not in _NARROW or name in _MOVED
+    wide = {name: value if value is None or value.dtype not in NARROW or name in _MOVED
             else value.float() for name, value in values.items()}
     if shards is not None:
         wide.update(shards.statistics(norm, wide, attributes))
@@ -255,9 +259,10 @@ def apply(norm, values, attributes, shards=None):
         if given is not None and given.is_meta is not tensors[0].is_meta:
             raise _ops.unlike(norm, tensors[0], given)
     if _is_traced():
-        results = _function().apply(norm, _text(attributes), shards, *tensors)
+        function = _TransformedNorm if is_transformed() else _Norm
+        results = function.apply(norm, text_of(attributes), shards, *tensors)
     else:
-        results = _eager(_kept_recipe(norm, _text(attributes)), shards, tensors)
+        results = _eager(_kept_recipe(norm, text_of(attributes)), shards, tensors)
     outputs = dict(zip(ALL[norm].outputs, results))
     if outputs[result].dtype != dtype:
         outputs[result] = outputs[result].to(dtype)
@@ -280,7 +285,7 @@ class _RowRecipe:
 
     def __init__(self, norm, attributes, *dtypes):
         self.norm, self.attributes = norm, attributes
-        self.is_narrow = any(dtype in _NARROW for dtype in dtypes)
+        self.is_narrow = any(dtype in NARROW for dtype in dtypes)
         recipe = _kept_recipe(norm, _library.attributes_text(attributes))
         self.text, self.op = recipe.text, recipe.op
         self.backward_text = recipe.texts[len(dtypes) > 2 and dtypes[2] is not None]
@@ -368,11 +373,11 @@ def _any_row(norm, attributes, *tensors):
     return outputs[ALL[norm].outputs[0]]
 
 
-_NARROW = (torch.float16, torch.bfloat16)
+NARROW = (torch.float16, torch.bfloat16)
 # All states that a backward moves.
 _MOVED = frozenset(name for facts in NORMS.values() for name, state in facts.states.items()
                    if state.by_backward)
 
 
 def _widened(value):
-    return value.float() if value is not None and value.dtype in _NARROW else value
+    return value.float() if value is not None and value.dtype in NARROW else value

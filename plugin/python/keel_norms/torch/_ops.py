@@ -101,8 +101,8 @@ def _plan(op, attributes, types, device=_CPU):
             None if given is None else (_DTYPES[given[0]], tuple(given[1])) for given in types),
             (_library.CUDA, device.index) if device.type == "cuda" else (_library.CPU, 0))
     except _library.KeelError as error:
-        gain = f"[{op}] gain:"
-        words = str(error).replace(gain, f"[{op}] {_said(op, 'gain')}:")
+        # A sum is refused in the words of its norm.
+        words = str(error).replace("] gain:", f"] {_said(op, 'gain')}:")
         raise _library.KeelError(words) from None
     return plan, [(sizes, _TYPES[dtype]) for dtype, sizes in plan.outputs]
 

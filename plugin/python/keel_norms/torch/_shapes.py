@@ -33,7 +33,14 @@ def _power_norm(x, a):
     return [*shapes, (x.shape[0], groups) if groups > 0 else NONE]
 
 
+def _sum(norm):
+    """The shapes of a residual sum and the norm of it: those of the norm, and of the sum."""
+    return lambda x, a: [x.shape, *[_rows(x, int(a["axes"]))] * (len(ALL[norm].outputs) - 2),
+                         x.shape]
+
+
 _FORWARD = {
+    "add_layer_norm": _sum("add_layer_norm"), "add_rms_norm": _sum("add_rms_norm"),
     "group_norm": _groups,
     "instance_norm": lambda x, a: [x.shape, *2 * [(x.shape[0], x.shape[2])]],
     "group_scaling": lambda x, a: [x.shape, (*_rows(x, 1), int(a["groups"]))],

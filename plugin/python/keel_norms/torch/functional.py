@@ -6,7 +6,7 @@ import numbers
 import torch
 
 from .._library import KeelError
-from . import _autograd
+from . import _autograd, _sums
 from ._masks import rows_of_mask
 
 
@@ -70,9 +70,13 @@ def rms_norm(x, normalized_shape, weight=None, eps=None, *, offset=0.0):
     in PyTorch. A narrower x is widened, and y is cast to its type after the product with the
     weight, as in PyTorch."""
     expect_tensor("rms_norm", x)
-    if eps is None:
-        eps = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
+    eps = _eps(x) if eps is None else eps
     return _row("rms_norm", x, normalized_shape, (weight, None), eps=eps, offset=offset)
+
+
+def _eps(x):
+    """PyTorch's eps of an RMS norm: that of the type that computes."""
+    return torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
 
 
 def rms_norm_cast_first(x, normalized_shape, weight=None, eps=None, *, offset=0.0):
@@ -80,6 +84,71 @@ def rms_norm_cast_first(x, normalized_shape, weight=None, eps=None, *, offset=0.
     of x under a wider weight, too."""
     y = rms_norm(x, normalized_shape, None, eps)
     return y if weight is None else (y * (weight + offset if offset else weight)).to(x.dtype)
+
+
+def _sum(norm, terms, normalized_shape, affine, **attributes):
+    x, residual = terms
+    expect_tensor(norm, x)
+    if not isinstance(residual, torch.Tensor):
+        raise TypeError(f"[{norm}] residual: expected a tensor, got {type(residual).__name__}")
+    if residual.shape != x.shape or residual.dtype != x.dtype:
+        raise KeelError(f"[{norm}] residual: expected {tuple(x.shape)} of {x.dtype}, as x is, got "
+                        f"{tuple(residual.shape)} of {residual.dtype}")
+    shape = normalized_shape if isinstance(normalized_shape, tuple) else sizes(normalized_shape)
+    expect_row(norm, x, shape)
+    y, total = _sums.apply(norm, (("axes", len(shape)), *attributes.items()), x, residual, *affine)
+    return kept(x, y), kept(x, total)
+
+
+def add_layer_norm(x, residual, normalized_shape, weight=None, bias=None, *, eps=1e-5,
+                   unbiased=False, eps_outside=False):
+    """s = x + residual and y = layer_norm(s), as (y, s); both may be differentiated. x and residual
+    have one type and shape. On a CPU float32 and float64 are computed in one call, which reads s
+    from a cache; elsewhere PyTorch adds. A narrower s is rounded before it is normalized."""
+    return _sum("add_layer_norm", (x, residual), normalized_shape, (weight, bias), eps=eps,
+                unbiased=unbiased, eps_outside=eps_outside)
+
+
+def add_rms_norm(x, residual, normalized_shape, weight=None, *, eps=None, offset=0.0):
+    """s = x + residual and y = rms_norm(s), as (y, s), as add_layer_norm. eps and offset are those
+    of rms_norm."""
+    expect_tensor("add_rms_norm", x)
+    return _sum("add_rms_norm", (x, residual), normalized_shape, (weight, None),
+                eps=_eps(x) if eps is None else eps, offset=offset)
+
+
+GATES = {"silu": torch.nn.functional.silu, "sigmoid": torch.sigmoid}
+
+
+def gated_rms_norm(x, z, weight=None, *, gate="silu", norm_first=True, groups=1, eps=1e-5):
+    """y = weight rms(x) g(z), or with norm_first=False y = weight rms(x g(z)), where g is SiLU or
+    the sigmoid and rms(u) = u / sqrt(mean(u^2) + eps) over each of `groups` equal parts of the last
+    axis. As in Mamba-2 (Dao & Gu 2024), Qwen3-Next and Kimi Linear. float16 and bfloat16 are
+    computed in float32, and y is cast once."""
+    norm = "gated_rms_norm"
+    expect_tensor(norm, x)
+    if gate not in GATES:
+        raise KeelError(f"[{norm}] gate: expected {' or '.join(GATES)}, got {gate!r}")
+    if not isinstance(z, torch.Tensor) or z.shape != x.shape:
+        found = tuple(z.shape) if isinstance(z, torch.Tensor) else type(z).__name__
+        raise KeelError(f"[{norm}] z: expected {tuple(x.shape)}, as x has, got {found}")
+    if groups < 1 or x.shape[-1] % groups:
+        raise KeelError(f"[{norm}] groups: expected a divisor of {x.shape[-1]}, got {groups}")
+    wide = x.float() if x.dtype in _autograd.NARROW else x
+    factor = GATES[gate](z.float() if z.dtype in _autograd.NARROW else z)
+    if norm_first:
+        y = _grouped_rms_norm(wide, weight, groups, eps) * factor
+    else:
+        y = _grouped_rms_norm(wide * factor, weight, groups, eps)
+    return y.to(x.dtype)
+
+
+def _grouped_rms_norm(x, weight, groups, eps):
+    if groups == 1:
+        return rms_norm(x, x.shape[-1:], weight, eps)
+    parts = x.unflatten(-1, (groups, -1))
+    y = rms_norm(parts, parts.shape[-1:], None, eps).flatten(-2)
+    return y if weight is None else y * weight
 
 
 def ada_norm(x, normalized_shape=None, *, C=1.0, k=0.1, eps=1e-5,  # noqa: N803 the paper's letter
