@@ -59,7 +59,10 @@ std::vector<std::string> words_of(const study::StudiedFigure& figure, const Repr
 study::Result result_of(const study::StudiedFigure& figure, const ReproduceArgs& args) {
   const study::Study& study = study::find_study(figure.study);
   const auto backend = study.exact ? keel::make_backend("reference") : cli::make_backend(args.run);
-  return study.run(study_options(figure, args, *backend));
+  study::FigureRequest request{seeds_of(args.seeds)};
+  if (args.names_recipe) request.recipe = args.run.recipe;
+  if (has_data(figure, args)) request.data = args.run.data;
+  return study.run(study::options_of(figure, request, *backend));
 }
 
 Json to_json(const io::Plot& plot) {
@@ -200,20 +203,6 @@ const study::StudiedFigure* find_studied_figure(const std::string& name) {
   const auto all = study::studied_figures();
   const auto found = std::ranges::find(all, name, &study::StudiedFigure::name);
   return found == all.end() ? nullptr : &*found;
-}
-
-study::Options study_options(const study::StudiedFigure& figure, const ReproduceArgs& args,
-                             Backend& backend) {
-  study::Options options{backend};
-  options.quiet = false;
-  if (!study::find_study(figure.study).exact) {
-    const std::vector<std::int64_t> seeds = seeds_of(args.seeds);
-    options.seed = std::uint64_t(seeds.front());
-    options.seeds = int(seeds.size());
-  }
-  if (has_recipe(figure, args)) options.recipe = args.run.recipe;
-  if (has_data(figure, args)) options.data = args.run.data;
-  return options;
 }
 
 StudiedOutcome studied_outcome(const study::StudiedFigure& figure, const ReproduceArgs& args) {

@@ -6,16 +6,11 @@
 #include "frontend/report/comparison.h"
 #include "program/commands.h"
 #include "studies/paper_table.h"
-#include "studies/study.h"
 
 namespace keel::cli {
 
 // Nothing for a name that is none of them.
 const study::StudiedFigure* find_studied_figure(const std::string& name);
-
-// What the study of a figure is asked for: the seeds, recipe and data of `reproduce`.
-study::Options study_options(const study::StudiedFigure& figure, const ReproduceArgs& args,
-                             Backend& backend);
 
 struct StudiedOutcome {
   report::Comparison comparison;  // claims as remarks, and charts; no cells

@@ -233,4 +233,18 @@ std::span<const StudiedFigure> studied_figures() {
   return all;
 }
 
+Options options_of(const StudiedFigure& figure, const FigureRequest& request, Backend& backend) {
+  Options options{backend};
+  options.quiet = false;
+  if (!find_study(figure.study).exact) {
+    options.seed = std::uint64_t(request.seeds.front());
+    options.seeds = int(request.seeds.size());
+  }
+  if (figure.takes_data) {
+    options.recipe = request.recipe;
+    options.data = request.data;
+  }
+  return options;
+}
+
 }  // namespace keel::study

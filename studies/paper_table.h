@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "studies/study.h"
+
 namespace keel::study {
 
 struct PaperColumn {
@@ -84,5 +86,14 @@ struct StudiedFigure {
   bool takes_data = false;  // the tasks that the study takes where none is named read a folder
 };
 std::span<const StudiedFigure> studied_figures();
+
+// What a figure is asked for: seeds that follow each other, and the recipe and the folder of data,
+// each of which may be empty.
+struct FigureRequest {
+  std::vector<std::int64_t> seeds;
+  std::string recipe = {}, data = {};
+};
+// The options of its study. An exact study takes no seeds, and one without data no recipe.
+Options options_of(const StudiedFigure& figure, const FigureRequest& request, Backend& backend);
 
 }  // namespace keel::study

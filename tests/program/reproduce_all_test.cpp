@@ -2,7 +2,6 @@
 #include <set>
 
 #include "backends/backends.h"
-#include "program/reproduce_study.h"
 #include "studies/paper_table.h"
 #include "tests/program/helpers.h"
 #include "tests/support/temp_dir.h"
@@ -180,14 +179,10 @@ TEST_CASE("reproduce: studies have the data that they read without a task") {
 
 TEST_CASE("reproduce: a study gets its seeds, recipe and data; an exact one no seeds") {
   const auto backend = make_backend("reference");
-  ReproduceArgs args;
-  args.seeds = "5,6,7";
-  args.run.data = "HERE";
-  args.run.recipe = "short";
-  args.names_recipe = true;
+  const study::FigureRequest request{{5, 6, 7}, "short", "HERE"};
   for (const study::StudiedFigure& figure : study::studied_figures()) {
     CAPTURE(figure.name);
-    const study::Options defaults{*backend}, options = study_options(figure, args, *backend);
+    const study::Options defaults{*backend}, options = study::options_of(figure, request, *backend);
     const bool exact = study::find_study(figure.study).exact;
     CHECK(options.seed == (exact ? defaults.seed : 5));
     CHECK(options.seeds == (exact ? defaults.seeds : 3));

@@ -26,6 +26,7 @@ enum Sums : std::size_t { kGain, kBias, kSums };
 struct BackwardPlan {
   ColumnSums sums;
   bool is_wide;  // whether rows are so wide that dgain and dbias are summed up by themselves
+  const float* w = nullptr;  // the factor of xhat, or null for 1
 };
 
 // The workspace of offset + gain, after that of `before` bytes; none where the offset is 0.
@@ -114,15 +115,15 @@ void backward_rows(const Binding& b, const float* w, std::size_t row, std::size_
   (std::make_index_sequence<kRows>());
 }
 
-void backward(const Binding& b, const BackwardPlan& plan, const float* w, std::size_t block,
-              const RowRange& range, const Neighbours& neighbours) {
+void backward(const Binding& b, const BackwardPlan& plan, std::size_t block, const RowRange& range,
+              const Neighbours& neighbours) {
   const bool has_sums = !plan.is_wide && (b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias]);
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
     with_neighbours(neighbours, range, [&](const RowRange& part) HWY_ATTR {
       for_row_groups(part, [&](auto rows, std::size_t row) HWY_ATTR {
-        backward_rows<T, rows()>(b, w, row, range.width, has_sums ? &*sums : nullptr);
+        backward_rows<T, rows()>(b, plan.w, row, range.width, has_sums ? &*sums : nullptr);
       });
     });
   });
@@ -198,11 +199,12 @@ Prepared prepare_rms_norm_backward(const NodeContext& context) {
   const std::int64_t of_sums = has_sums && !wide ? plan.sums.bytes() : 0;
   const std::int64_t of_offset = offset_bytes(context, BackIn::kGain, attrs.offset);
   const auto run = [=](const Binding& b, const Neighbours& neighbours) {
-    const float* const w = weights(b.inputs[BackIn::kGain], attrs.offset,
-                                   static_cast<std::byte*>(b.workspace) + offset_place(of_sums));
+    BackwardPlan of_run = plan;
+    of_run.w = weights(b.inputs[BackIn::kGain], attrs.offset,
+                       static_cast<std::byte*>(b.workspace) + offset_place(of_sums));
     if (wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, blocks);
     blocks.run([&](std::size_t block, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(backward)(b, plan, w, block, range, neighbours);
+      HWY_DYNAMIC_DISPATCH(backward)(b, of_run, block, range, neighbours);
     });
     if (!wide) HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
   };
