@@ -85,6 +85,8 @@ class Sublayers:
 
     def __init__(self, net):
         options = net.options
+        if options["place"] not in ("pre", "post"):
+            raise ValueError(f"a network with place={options['place']} is not known here")
         self.net, self.heads = net, int(options["heads"])
         self.layers, self.pre = int(options["layers"]), options["place"] == "pre"
 

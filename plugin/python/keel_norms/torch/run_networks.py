@@ -119,6 +119,9 @@ class TextClassifier(_Network):
 
     def __init__(self, run):
         super().__init__(run)
+        if (place := self.options["place"]) not in ("pre", "post"):
+            raise KeelError(f"model.place: expected pre or post, of which load_run knows the "
+                            f"network, got {place}")
         words = _lines(run.assets["vocabulary"])
         self.numbers = {line.rsplit(" ", 1)[0]: number for number, line in enumerate(words)
                         if number > _UNKNOWN}
