@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/io/chart_formats.h"
 #include "frontend/task/continuation.h"
 
 namespace keel::cli {
@@ -210,7 +211,8 @@ int run_compare(CompareArgs args);
 struct ReportArgs {
   std::vector<std::string> runs;  // their folders
   std::string out = "report", axis = "auto";
-  bool log_x = false, json = false, pdf = false;
+  bool log_x = false, json = false;
+  io::ChartFormats formats;
 };
 int run_report(const ReportArgs& args);
 
@@ -219,7 +221,8 @@ struct ReproduceArgs {
   std::string table, seeds = "3", out;
   std::vector<std::string> tasks, norms;  // empty: all
   int jobs = 1;
-  bool plan = false, as_is = false, pdf = false;
+  bool plan = false, as_is = false;
+  io::ChartFormats formats;
   bool names_recipe = false;  // otherwise it is the usual one, and studies have their own
 };
 int run_reproduce(ReproduceArgs args);
@@ -230,7 +233,7 @@ struct StudyArgs {
   std::vector<std::string> norms, runs;
   std::int64_t seed = 0;
   int seeds = 0, steps = 0;
-  bool pdf = false;
+  io::ChartFormats formats;
 };
 int run_study(const StudyArgs& args);
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "frontend/io/pdf.h"
+#include "frontend/io/chart_formats.h"
 #include "frontend/report/report_files.h"
 #include "program/common.h"
 #include "program/metric_facts.h"
@@ -43,14 +43,15 @@ std::string text_of(const std::vector<report::SectionReport>& reports) {
 }  // namespace
 
 int run_report(const ReportArgs& args) {
-  if (args.pdf) io::expect_pdf_converter();
+  io::expect_converter(args.formats);
   const std::vector<report::Run> runs = read_runs(args.runs);
   const std::vector<report::SectionReport> reports = report::make_report(
       runs, metric_facts, {parse_choice<report::ChartAxis>(args.axis), args.log_x});
   std::vector<std::string> files;
   for (const fs::path& path : report::write_report(args.out, reports)) {
     files.push_back(path);
-    if (args.pdf && path.extension() == ".svg") files.push_back(io::write_pdf_of(path));
+    if (path.extension() != ".svg") continue;
+    for (const fs::path& made : io::write_formats(path, args.formats)) files.push_back(made);
   }
   if (args.json) {
     print_json({{"sections", report::report_json(reports)}, {"files", files}});

@@ -14,7 +14,7 @@ void add_report(Command command) {
   add_choice(*app, "--axis", args->axis, {"auto", "updates", "epochs"},
              "horizontal axis of the charts; auto: epochs if each run has completed one");
   app->add_flag("--log-x", args->log_x, "charts have a logarithmic horizontal axis");
-  app->add_flag("--pdf", args->pdf, kPdfHelp);
+  add_formats(*app, args->formats);
   app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->footer(
       "runs that differ only in train.seed and data.seed form a group, with a median and range in\n"
@@ -53,7 +53,7 @@ void add_reproduce(Command command) {
   auto* plan = app->add_flag("--plan", args->plan, "print the commands and run nothing");
   app->add_flag("--as-is", args->as_is, "train nothing, and write the table of the runs that exist")
       ->excludes(plan);
-  app->add_flag("--pdf", args->pdf, kPdfHelp)->excludes(plan);
+  add_formats(*app, args->formats, nullptr, plan);
   add_backend_options(*app, args->run);
   app->footer(
       "each cell is trained once per seed in its own folder, with its output in train.log.\n"

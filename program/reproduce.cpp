@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/io/chart_formats.h"
 #include "frontend/io/message.h"
-#include "frontend/io/pdf.h"
 #include "frontend/io/plot.h"
 #include "frontend/report/comparison.h"
 #include "program/common.h"
@@ -52,7 +52,7 @@ void print_plan(const Plan& plan, const ReproduceArgs& args) {
 }
 
 std::vector<std::string> write_files(const Plan& plan, const report::Comparison& comparison,
-                                     bool with_pdf) {
+                                     const io::ChartFormats& formats) {
   std::vector<std::string> paths;
   const auto write = [&](const std::string& suffix, const std::string& content) {
     paths.push_back(plan.folder / (plan.table.name + suffix));
@@ -62,9 +62,10 @@ std::vector<std::string> write_files(const Plan& plan, const report::Comparison&
   write(".csv", report::csv_of(comparison));
   write(".html", report::html_of(comparison));
   for (const report::Chart& chart : comparison.charts) {
-    paths.push_back(plan.folder / report::chart_file(plan.table.name, chart));
-    io::write_plot(paths.back(), chart.plot);
-    if (with_pdf) paths.push_back(io::write_pdf_of(paths.back()));
+    const std::filesystem::path svg = plan.folder / report::chart_file(plan.table.name, chart);
+    io::write_plot(svg, chart.plot);
+    paths.push_back(svg);
+    for (const auto& made : io::write_formats(svg, formats)) paths.push_back(made);
   }
   return paths;
 }
@@ -98,7 +99,7 @@ void show_result(const report::Comparison& comparison, const std::vector<std::st
 }  // namespace
 
 int run_reproduce(ReproduceArgs args) {
-  if (args.pdf) io::expect_pdf_converter();  // before anything is trained
+  io::expect_converter(args.formats);  // before anything is trained
   if (args.table == "all") return run_reproduce_all(args);
   if (const study::StudiedFigure* figure = find_studied_figure(args.table)) {
     return run_reproduce_study(*figure, args);
@@ -120,7 +121,7 @@ int run_reproduce(ReproduceArgs args) {
     if (signal == 0) measure_trials(plan, args);
   }
   const report::Comparison comparison = compare(plan, args);
-  show_result(comparison, write_files(plan, comparison, args.pdf), args.run.json);
+  show_result(comparison, write_files(plan, comparison, args.formats), args.run.json);
   if (signal != 0) {
     io::say("interrupted; the same command goes on");
     return 128 + signal;

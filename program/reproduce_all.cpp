@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/io/chart_formats.h"
 #include "frontend/io/message.h"
-#include "frontend/io/pdf.h"
 #include "frontend/io/plot.h"
 #include "program/common.h"
 #include "program/reproduce_choice.h"
@@ -67,14 +67,14 @@ Outcome outcome_of(const ReproduceArgs& args, const study::PaperTable& table) {
 std::string anchor(const std::string& name) { return "chart-" + name; }
 
 void write_page(const std::filesystem::path& folder, std::span<const report::Comparison> all,
-                std::span<const std::string> names, bool with_pdf) {
+                std::span<const std::string> names, const io::ChartFormats& formats) {
   std::string text = "# Every table and figure\n";
   for (std::size_t i = 0; i < all.size(); ++i) {
     text += "\n" + report::markdown_of(all[i], anchor(names[i]));
     for (const report::Chart& chart : all[i].charts) {
       const std::filesystem::path svg = folder / report::chart_file(anchor(names[i]), chart);
       io::write_plot(svg, chart.plot);
-      if (with_pdf) io::write_pdf_of(svg);
+      io::write_formats(svg, formats);
     }
   }
   io::write_file_atomically(folder / "all.md", text);
@@ -116,7 +116,7 @@ int run_reproduce_all(ReproduceArgs args) {
     names.push_back(figure.name);
     all.push_back(std::move(outcome.comparison));
   }
-  write_page(folder, all, names, args.pdf);
+  write_page(folder, all, names, args.formats);
   print(fmt::format("written: {} {}\n", (folder / "all.md").string(),
                     (folder / "all.html").string()));
   if (signal != 0) {

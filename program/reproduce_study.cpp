@@ -10,8 +10,8 @@
 
 #include "backends/backends.h"
 #include "frontend/io/atomic_file.h"
+#include "frontend/io/chart_formats.h"
 #include "frontend/io/input_file.h"
-#include "frontend/io/pdf.h"
 #include "frontend/report/styles.h"
 #include "frontend/train/progress.h"
 #include "program/common.h"
@@ -232,7 +232,7 @@ namespace {
 
 // The page, its charts, and each table as CSV, numbered from 1.
 void write_files(const fs::path& folder, const std::string& name,
-                 const report::Comparison& comparison, bool with_pdf) {
+                 const report::Comparison& comparison, const io::ChartFormats& formats) {
   io::write_file_atomically(folder / (name + ".md"), report::markdown_of(comparison, name));
   io::write_file_atomically(folder / (name + ".html"), report::html_of(comparison));
   for (std::size_t i = 0; i < comparison.tables.size(); ++i) {
@@ -242,7 +242,7 @@ void write_files(const fs::path& folder, const std::string& name,
   for (const report::Chart& chart : comparison.charts) {
     const fs::path svg = folder / report::chart_file(name, chart);
     io::write_plot(svg, chart.plot);
-    if (with_pdf) io::write_pdf_of(svg);
+    io::write_formats(svg, formats);
   }
 }
 
@@ -257,7 +257,7 @@ int run_reproduce_study(const study::StudiedFigure& figure, ReproduceArgs args) 
   const StudiedOutcome outcome = studied_outcome(figure, args);
   const fs::path folder = args.out;
   make_out(args);
-  write_files(folder, figure.name, outcome.comparison, args.pdf);
+  write_files(folder, figure.name, outcome.comparison, args.formats);
   if (args.run.json) {
     print_json(report::json_of(outcome.comparison));
   } else {

@@ -11,7 +11,7 @@
 
 #include "backends/backends.h"
 #include "frontend/io/atomic_file.h"
-#include "frontend/io/pdf.h"
+#include "frontend/io/chart_formats.h"
 #include "frontend/io/plot_text.h"
 #include "frontend/report/styles.h"
 #include "frontend/report/table.h"
@@ -160,7 +160,7 @@ io::Plot captioned(const study::Study& chosen, io::Plot plot) {
 
 // STUDY-1.csv, ... of the tables, and the plots by their names.
 void write_files(const study::Study& chosen, const study::Result& result,
-                 const std::filesystem::path& folder, bool with_pdf) {
+                 const std::filesystem::path& folder, const io::ChartFormats& formats) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   check(!error, ErrorKind::kIo, "{}: {}", folder.string(), error.message());
@@ -174,7 +174,7 @@ void write_files(const study::Study& chosen, const study::Result& result,
     const std::string path = folder / (drawing.name + ".svg");
     expect_apart({{"--output", path}});
     io::write_plot(path, captioned(chosen, drawing.plot));
-    if (with_pdf) io::write_pdf_of(path);
+    io::write_formats(path, formats);
   }
 }
 
@@ -185,10 +185,10 @@ int run_study(const StudyArgs& args) {
   check(args.seeds >= 0, ErrorKind::kUsage, "--seeds: expected 0 or more, got {}", args.seeds);
   check(args.steps >= 0, ErrorKind::kUsage, "--steps: expected 0 or more, got {}", args.steps);
   check_task_options(chosen, args);
-  if (args.pdf) io::expect_pdf_converter();
+  io::expect_converter(args.formats);
   const auto backend = choose_backend(chosen, args);
   const study::Result result = chosen.run(options_of(args, *backend));
-  if (!args.output.empty()) write_files(chosen, result, args.output, args.pdf);
+  if (!args.output.empty()) write_files(chosen, result, args.output, args.formats);
   if (args.run.json) {
     print_json(to_json(chosen, result));
   } else {

@@ -52,7 +52,7 @@ void add_study(Command command) {
       ->capture_default_str();
   CLI::Option* output = app->add_option("--output", args->output,
                                         "folder for the tables as CSV and the plots as SVG");
-  app->add_flag("--pdf", args->pdf, kPdfHelp)->needs(output);
+  add_formats(*app, args->formats, output);
   add_task_options(*app, *args);
   add_backend_options(*app, args->run);
   app->get_option("--backend")

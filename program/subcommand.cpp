@@ -77,4 +77,15 @@ void add_choice(CLI::App& app, const std::string& name, std::string& value,
   app.add_option(name, value, about)->check(CLI::IsMember(choices))->capture_default_str();
 }
 
+void add_formats(CLI::App& app, io::ChartFormats& formats, CLI::Option* needed,
+                 CLI::Option* excluded) {
+  const auto add = [&](const char* name, bool& value, const char* about) {
+    CLI::Option* option = app.add_flag(name, value, about);
+    if (needed != nullptr) option->needs(needed);
+    if (excluded != nullptr) option->excludes(excluded);
+  };
+  add("--pdf", formats.pdf, "also write each chart as PDF, by the program rsvg-convert");
+  add("--png", formats.png, "also write each chart as PNG, by the same program");
+}
+
 }  // namespace keel::cli

@@ -22,8 +22,10 @@ inline const CLI::Range kThreads(0, 4096);
 // and no number that overflows.
 void add_common_checks(CLI::App& app);
 
-// The help of --pdf, for all commands that write charts.
-inline constexpr const char* kPdfHelp = "also write each chart as PDF, by the program rsvg-convert";
+// --pdf and --png, for all commands that write charts. They need the option `needed` or exclude
+// `excluded`, unless these are null.
+void add_formats(CLI::App& app, io::ChartFormats& formats, CLI::Option* needed = nullptr,
+                 CLI::Option* excluded = nullptr);
 
 // --backend, --tf32 and --json.
 void add_backend(CLI::App& app, RunArgs& args);

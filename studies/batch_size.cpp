@@ -14,6 +14,7 @@
 #include "frontend/train/shard_graph.h"
 #include "studies/batch_size_scores.h"
 #include "studies/list.h"
+#include "studies/sample.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -46,6 +47,7 @@ BatchSizeRun run_with(const Options& options, const ZooRun& run, std::int64_t pa
                                .with({{"train.batch", std::to_string(found.batch)},
                                       {"train.accumulate", std::to_string(parts)},
                                       {"train.statistics", "local"}});
+    found.training = training_text(job);
     add_trained_score(options.backend, job, found);
   }
   return found;
@@ -76,19 +78,25 @@ Table batch_size_table(const std::vector<BatchSizeRun>& runs) {
 }
 
 Drawing batch_size_drawing(const std::vector<BatchSizeRun>& runs) {
-  const std::string& metric = runs.front().metric_name;
+  const std::string &metric = runs.front().metric_name, &unit = runs.front().metric_unit;
   Drawing drawing{"batch-size",
-                  {.title = fmt::format("{} of the test set by the batch of a statistic", metric),
-                   .x_label = "batch",
-                   .y_label = metric,
+                  {.title = "",
+                   .x_label = "rows or tokens of a statistic",
+                   .y_label = unit.empty() ? metric : metric + ", " + unit,
                    .series = {}}};
+  Sample sample;
   for (const BatchSizeRun& run : runs) {
+    for (const std::int64_t seed : run.seeds) sample.add(run.norm, run.training, seed);
     auto& series = drawing.plot.series;
     if (series.empty() || series.back().name != run.norm)
       series.push_back({run.norm, {}, {}, {}, {}});
     series.back().x.push_back(double(run.batch));
     series.back().y.push_back(report::median_of(run.metric));
   }
+  drawing.plot.title = sample.caption(fmt::format(
+      "test {} by the size of the batches of which a norm takes statistics; lines: medians over "
+      "seeds",
+      metric));
   return drawing;
 }
 
@@ -182,6 +190,7 @@ void add_stored(const Options& options, const StoredRun& stored, std::vector<Bat
       "[batch-size] --run: expected runs that differ in norm, train.batch or seed, got {} besides "
       "another",
       stored.path);
+  run.training = training_text(stored);
   add_score_of(options, stored, run);
 }
 

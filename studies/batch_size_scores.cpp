@@ -25,6 +25,7 @@ void add_score(const Score& score, std::int64_t seed, BatchSizeRun& run) {
   run.loss.push_back(score.loss);
   run.metric.push_back(score.metric);
   run.metric_name = score.info.name;
+  run.metric_unit = score.info.unit;
   run.higher_is_better = score.info.higher_is_better;
   const bool is_like = run.weights.empty() || run.weights == score.weights;
   run.weights = is_like ? score.weights : "averaged or best";

@@ -14,9 +14,10 @@ struct BatchSizeRun {
   std::int64_t batch = 0;                // rows or tokens of a statistic
   std::vector<std::int64_t> seeds{};     // of the values below
   std::vector<double> loss{}, metric{};  // the loss of the test set, the last metric
-  std::string metric_name{};
+  std::string metric_name{}, metric_unit{};
   bool higher_is_better = false;  // of the metric
   std::string weights{};          // that were measured, "averaged" or "best"
+  std::string training{};         // training_text
 };
 
 // Trains as `keel train` does, and adds the score of the average of the last checkpoints or, where

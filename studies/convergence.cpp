@@ -16,6 +16,7 @@
 #include "studies/learning_curves.h"
 #include "studies/list.h"
 #include "studies/memory_training.h"
+#include "studies/sample.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -200,12 +201,10 @@ Table points_table(const std::vector<NormCurves>& all) {
 
 Drawing drawing_of(const std::vector<NormCurves>& all, const std::string& name,
                    const std::string& words, double CurvePoint::*what) {
-  Drawing drawing{name,
-                  {.title = words + ", medians over seeds, bands from the smallest to the largest",
-                   .x_label = "update",
-                   .y_label = words,
-                   .series = {}}};
+  Drawing drawing{name, {.title = "", .x_label = "update", .y_label = words, .series = {}}};
+  Sample sample;
   for (const NormCurves& curves : all) {
+    for (const std::int64_t seed : curves.numbers) sample.add(curves.norm, curves.training, seed);
     std::vector<report::Line> lines;
     for (const TrainingCurve& curve : curves.seeds) {
       report::Line& line = lines.emplace_back();
@@ -217,6 +216,8 @@ Drawing drawing_of(const std::vector<NormCurves>& all, const std::string& name,
     const report::Band band = report::band_of(lines);
     drawing.plot.series.push_back({curves.norm, band.x, band.median, band.low, band.high});
   }
+  drawing.plot.title =
+      sample.caption(words + "; lines: medians over seeds, bands: smallest to largest");
   return drawing;
 }
 
@@ -227,7 +228,11 @@ CurvesTask trained_curves(const Options& options, std::vector<NormCurves>& all) 
     for (int i = 0; i < seeds_of(options, kCurveSeeds); ++i) {
       const train::Job job = zoo_job(options, i, {task.name, norm, kCurveSteps});
       const auto metrics = job.task().metrics();
-      if (!metrics.empty()) task.metric = metrics[0].name;
+      if (!metrics.empty()) {
+        task.metric = metrics[0].name;
+        task.unit = metrics[0].unit;
+      }
+      curves.training = training_text(job);
       curves.seeds.push_back(curve_of(options.backend, job));
       curves.numbers.push_back(job.train().seed);
     }
@@ -258,6 +263,7 @@ Result convergence(const Options& options) {
                    result);
     }
   }
+  if (!task.unit.empty()) result.drawings.back().plot.y_label += ", " + task.unit;
   judge_bests(task, all, result);
   const bool is_whole = options.runs.empty() ? is_to_the_end(options) : !task.data.empty();
   if (!is_whole) result.leave_open_what_fails();

@@ -10,6 +10,7 @@
 #include "studies/lab.h"
 #include "studies/list.h"
 #include "studies/memory_training.h"
+#include "studies/sample.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -123,12 +124,10 @@ Result covariate_shift(const Options& options) {
   Table summary{"medians over steps and layers",
                 {{"norm", "seed", "|G - G'|", "cos(G, G')", "last train loss"}}},
       all{"every layer", {{"norm", "step", "layer", "l2", "cos", "seed"}}};
-  Drawing drawing{"shift",
-                  {.title = "mean over layers of |G - G'|, first seed",
-                   .x_label = "update",
-                   .y_label = "|G - G'|",
-                   .log_y = true,
-                   .series = {}}};
+  Drawing drawing{
+      "shift",
+      {.title = "", .x_label = "update", .y_label = "|G - G'|", .log_y = true, .series = {}}};
+  Sample sample;
   std::map<std::string, std::vector<ShiftNumbers>> numbers;  // of the first of each name
   for (const std::string& norm : distinct_norms_of(options, {"none", "batchnorm", "layernorm"})) {
     const bool is_first = !numbers.contains(name_of_norm(norm));
@@ -142,9 +141,14 @@ Result covariate_shift(const Options& options) {
       summary.rows.push_back({norm, seed, fmt::format("{:.4g}", n.distance),
                               fmt::format("{:.4f}", n.cosine), fmt::format("{:.4f}", n.loss)});
       add_shift_lines(norm, seed, run, all);
-      if (i == 0) drawing.plot.series.push_back(series_of(norm, run));
+      if (i > 0) continue;
+      drawing.plot.series.push_back(series_of(norm, run));
+      sample.add(norm, training_text(job), job.train().seed);
     }
   }
+  drawing.plot.title = sample.caption(
+      "how far an update of the layers before a layer moves its gradient, |G - G'|, the mean over "
+      "layers");
   Result result;
   result.tables = {std::move(summary), std::move(all)};
   result.drawings.push_back(std::move(drawing));

@@ -18,6 +18,7 @@
 #include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
 #include "studies/observed_norms.h"
+#include "studies/sample.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -114,8 +115,7 @@ std::vector<SiteRatios> ratios_of(Backend& backend, Variables& variables, const 
   return sites;
 }
 
-std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
-  const train::Job job = sentence_job(options, 0, {"pn_v", layer_scale});
+std::vector<SiteRatios> trained_ratios(const Options& options, const train::Job& job) {
   Training training(options.backend, job);
   training.run();
   return ratios_of(options.backend, training.variables(), job);
@@ -129,14 +129,11 @@ struct Looked {
   std::set<std::int64_t> numbers = {};  // of the seeds
 };
 
-std::vector<SiteRatios> train_task(const Options& options, int seed, const std::string& norm) {
-  const train::Job job =
-      zoo_job(options, seed, {options.task, norm, kFigureSteps, encoder_settings(options.task)});
-  Training training(options.backend, job);
-  training.run();
-  std::vector<SiteRatios> sites = ratios_of(options.backend, training.variables(), job);
+std::vector<SiteRatios> ratios_of_task(const Options& options, const train::Job& job) {
+  std::vector<SiteRatios> sites = trained_ratios(options, job);
   check(!sites.empty(), ErrorKind::kUsage,
-        "[figure7] --norm: expected batchnorm, pn_v or powernorm, got {}", norm);
+        "[figure7] --norm: expected batchnorm, pn_v or powernorm, got {}",
+        setting_of(job, "model.norm"));
   return sites;
 }
 
@@ -188,16 +185,14 @@ std::vector<double> all_ratios(std::span<const SiteRatios> sites) {
 }
 
 // Every site's histogram as a line through the middles of its bins.
-Drawing histogram_drawing(std::span<const SiteRatios> sites, const std::string& title,
+Drawing histogram_drawing(std::span<const SiteRatios> sites, const std::string& caption,
                           std::size_t number) {
   const std::vector<double> all = all_ratios(sites);
   // A ratio of 1 is in the picture, and the largest is in the last bin.
   const double width = std::max(1.0, std::ranges::max(all)) / double(kDrawnBins);
-  Drawing drawing{fmt::format("figure7-{}", number),
-                  {.title = title + ": features by |gain| / psi",
-                   .x_label = "|gain| / psi",
-                   .y_label = "features",
-                   .series = {}}};
+  Drawing drawing{
+      fmt::format("figure7-{}", number),
+      {.title = caption, .x_label = "|gain| / psi", .y_label = "features", .series = {}}};
   for (const SiteRatios& s : sites) {
     io::PlotSeries& series = drawing.plot.series.emplace_back();
     series.name = s.site;
@@ -208,10 +203,24 @@ Drawing histogram_drawing(std::span<const SiteRatios> sites, const std::string& 
   return drawing;
 }
 
-void add_site_tables(std::span<const SiteRatios> sites, const std::string& title, Result& result) {
+// A trained network, as tables and captions name it.
+struct Named {
+  std::string title, training;  // the second: training_text
+  std::int64_t seed = 0;
+};
+
+void add_site_tables(std::span<const SiteRatios> sites, const Named& network, Result& result) {
+  const std::string& title = network.title;
+  Sample sample;
+  sample.add(title, network.training, network.seed);
   result.tables.push_back(histogram(sites, title));
   add_features(sites, title, result);
-  result.drawings.push_back(histogram_drawing(sites, title, result.drawings.size() + 1));
+  result.drawings.push_back(histogram_drawing(
+      sites,
+      sample.caption(fmt::format("{}: numbers of features by |gain| / psi; lines: the norms of one "
+                                 "network, through the middles of {} bins",
+                                 title, kDrawnBins)),
+      result.drawings.size() + 1));
 }
 
 void judge_looked(const Looked& looked, Result& result) {
@@ -252,7 +261,7 @@ Result figure7_of_runs(const Options& options) {
   expect_one_recipe("figure7", runs, kMayDiffer);
   for (const StoredRun& run : runs) {
     const std::vector<SiteRatios> sites = ratios_of_run(options, run);
-    add_site_tables(sites, run.path, result);
+    add_site_tables(sites, {run.path, training_text(run), run.job.train().seed}, result);
     if (is_observed(run, "gradients")) {
       result.tables.push_back(gradients_table(run.path, observed_lines(run, "gradients")));
     }
@@ -271,9 +280,12 @@ Result figure7_of_task(const Options& options) {
     Looked looked{options.task, norm, options.data.empty() ? "builtin" : options.data,
                   is_to_the_end(options)};
     for (int i = 0; i < seeds_of(options, kFigureSeeds); ++i) {
-      looked.seeds.push_back(train_task(options, i, norm));
-      const std::string seed = fmt::format("{}, seed {}", norm, options.seed + std::uint64_t(i));
-      add_site_tables(looked.seeds.back(), seed, result);
+      const train::Job job =
+          zoo_job(options, i, {options.task, norm, kFigureSteps, encoder_settings(options.task)});
+      looked.seeds.push_back(ratios_of_task(options, job));
+      const std::int64_t seed = job.train().seed;
+      add_site_tables(looked.seeds.back(),
+                      {fmt::format("{}, seed {}", norm, seed), training_text(job), seed}, result);
     }
     judge_looked(looked, result);
   }
@@ -291,8 +303,9 @@ Result figure7(const Options& options) {
         "[figure7] --task: expected one beside --norm, --data or --set, got none");
   Result result;
   for (const auto& [norm, layer_scale] : {std::pair{"pn_v", false}, {"pn_v + ls", true}}) {
-    const std::vector<SiteRatios> sites = train_with(options, layer_scale);
-    add_site_tables(sites, norm, result);
+    const train::Job job = sentence_job(options, 0, {"pn_v", layer_scale});
+    const std::vector<SiteRatios> sites = trained_ratios(options, job);
+    add_site_tables(sites, {norm, training_text(job), job.train().seed}, result);
     judge_shares(norm, layer_scale, all_ratios(sites), result);
   }
   return result;

@@ -7,6 +7,7 @@
 #include "studies/list.h"
 #include "studies/memory_training.h"
 #include "studies/mini_jobs.h"
+#include "studies/sample.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -22,6 +23,7 @@ constexpr int kLandscapeSeeds = 3;  // of a task; the miniature has one, of whic
 struct LandscapeSeed {
   std::string number;
   std::vector<LandscapeLine> lines;
+  std::string training = {};  // training_text
 };
 using LandscapeSeeds = std::vector<LandscapeSeed>;
 using Landscapes = std::map<std::string, LandscapeSeeds>;  // by norm
@@ -92,13 +94,10 @@ void add_landscape_checks(const std::string& task, const Landscapes& of, Result&
 Drawing landscape_drawing(const Landscapes& of) {
   Drawing drawing{
       "loss-band",
-      {.title = "loss before a step (line), and its range along the gradient from half the "
-                "rate to four times it (band), first seed",
-       .x_label = "update",
-       .y_label = "loss",
-       .log_y = true,
-       .series = {}}};
+      {.title = "", .x_label = "update", .y_label = "loss", .log_y = true, .series = {}}};
+  Sample sample;
   for (const auto& [norm, seeds] : of) {
+    sample.add(norm, seeds.front().training, std::stoll(seeds.front().number));
     io::PlotSeries& series = drawing.plot.series.emplace_back();
     series.name = norm;
     for (const LandscapeLine& line : seeds.front().lines) {
@@ -108,6 +107,9 @@ Drawing landscape_drawing(const Landscapes& of) {
       series.high.push_back(line.landscape.loss_max);
     }
   }
+  drawing.plot.title = sample.caption(
+      "training loss; lines: before a step, bands: smallest to largest value along the gradient, "
+      "from half the rate to four times it");
   return drawing;
 }
 
@@ -118,8 +120,8 @@ Landscapes trained_landscapes(const Options& options) {
     for (int i = 0; i < seeds; ++i) {
       const train::Job job = landscape_job(options, norm, i);
       const auto observer = landscape_observer(job, {.every = kLandscapeEvery});
-      LandscapeSeed& seed = of[norm].emplace_back(
-          LandscapeSeed{fmt::format("{}", options.seed + std::uint64_t(i)), {}});
+      LandscapeSeed& seed = of[norm].emplace_back(LandscapeSeed{
+          fmt::format("{}", options.seed + std::uint64_t(i)), {}, training_text(job)});
       for (const ObservedLine& line : train_lines(options.backend, job, *observer)) {
         seed.lines.push_back(landscape_line(line.step, line.values));
       }
@@ -143,7 +145,7 @@ Landscapes landscapes_of(const std::vector<StoredRun>& runs) {
         "[landscape] --run: expected runs of one task that differ in norm or seed, got {} besides "
         "others",
         run.path);
-    LandscapeSeed& seed = seeds.emplace_back(LandscapeSeed{number, {}});
+    LandscapeSeed& seed = seeds.emplace_back(LandscapeSeed{number, {}, training_text(run)});
     for (const auto& values : observed_lines(run, "landscape")) {
       seed.lines.push_back(landscape_line(values.at("step"), values));
     }

@@ -119,13 +119,14 @@ CurvesTask curves_of_runs(const Options& options, std::vector<NormCurves>& all) 
       check(!metrics.empty(), ErrorKind::kUsage, "[convergence] --run: {} has no metric",
             run.model);
       metric = metrics[0];
-      task = {run.model, metric.name, data_of(run)};
+      task = {run.model, metric.name, data_of(run), metric.unit};
     }
     if (data_of(run) != task.data) task.data.clear();
     check(run.model == task.name, ErrorKind::kUsage,
           "[convergence] --run: expected runs of one task, got {} and {}", task.name, run.model);
-    add_curve(curves_of(all, setting(run, "model.norm")), seed_number(run),
-              curve_of_run(run, metric));
+    NormCurves& curves = curves_of(all, setting(run, "model.norm"));
+    curves.training = fmt::format("{} on {}", run.model, report::data_name(run));
+    add_curve(curves, seed_number(run), curve_of_run(run, metric));
   }
   for (const NormCurves& curves : all) {
     check(curves.numbers == all.front().numbers, ErrorKind::kUsage,

@@ -22,6 +22,7 @@ struct NormCurves {
   std::string norm;
   std::vector<TrainingCurve> seeds;
   std::vector<std::int64_t> numbers;  // of the seeds
+  std::string training = {};          // training_text
 };
 
 // The task, the metric and the data that all curves have in common.
@@ -31,6 +32,7 @@ struct CurvesTask {
   // text_classifier ("rt", however the seed splits it), otherwise the source of training rows.
   // Empty for other runs.
   std::string data = {};
+  std::string unit = {};  // of the metric
 };
 
 // Fills `all` with the curves of the runs in the options, read from the logs in their folders. A

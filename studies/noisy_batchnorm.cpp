@@ -12,6 +12,7 @@
 #include "studies/lab.h"
 #include "studies/list.h"
 #include "studies/memory_training.h"
+#include "studies/sample.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -124,8 +125,8 @@ io::PlotSeries moment_series(const std::string& norm, const NoisyRun& run,
   return series;
 }
 
-Drawing drawing_of(const std::string& name, const std::string& title, const std::string& y_label) {
-  return {name, {.title = title, .x_label = "update", .y_label = y_label, .series = {}}};
+Drawing update_drawing(const std::string& name, const std::string& y_label) {
+  return {name, {.title = "", .x_label = "update", .y_label = y_label, .series = {}}};
 }
 
 }  // namespace
@@ -138,12 +139,10 @@ Result noisy_batchnorm(const Options& options) {
               {{"norm", "moved", "stretched", "last train loss", "seed"}}};
   Table moments{"what the first layer gives after its norm, first seed",
                 {{"norm", "step", "feature", "act_mean", "act_var"}}};
-  Drawing losses = drawing_of("noisy-loss", "training loss, first seed", "loss"),
-          means = drawing_of("activation-mean",
-                             "mean of a feature after the first norm, first seed", "mean"),
-          variances =
-              drawing_of("activation-variance",
-                         "variance of a feature after the first norm, first seed", "variance");
+  Drawing losses = update_drawing("noisy-loss", "loss"),
+          means = update_drawing("activation-mean", "mean"),
+          variances = update_drawing("activation-variance", "variance");
+  Sample sample;
   std::map<std::string, std::vector<NoisyNumbers>> numbers;
   for (const char* norm : {"none", "batchnorm", "noisybatchnorm"}) {
     for (int i = 0; i < seeds_of(options, kNoisySeeds); ++i) {
@@ -154,12 +153,17 @@ Result noisy_batchnorm(const Options& options) {
                             fmt::format("{:.4f}", n.stretched), fmt::format("{:.4f}", n.loss),
                             fmt::format("{}", options.seed + std::uint64_t(i))});
       if (i > 0) continue;
+      sample.add(norm, training_text(job), job.train().seed);
       add_moments(norm, run, moments);
       losses.plot.series.push_back(loss_series(norm, run));
       means.plot.series.push_back(moment_series(norm, run, &ActivationMoments::mean));
       variances.plot.series.push_back(moment_series(norm, run, &ActivationMoments::variance));
     }
   }
+  losses.plot.title = sample.caption("training loss");
+  means.plot.title = sample.caption("mean over the batch of one feature after the first norm");
+  variances.plot.title =
+      sample.caption("variance over the batch of one feature after the first norm");
   Result result;
   result.tables = {std::move(table), std::move(moments)};
   result.drawings = {std::move(losses), std::move(means), std::move(variances)};

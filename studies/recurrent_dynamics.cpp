@@ -16,6 +16,7 @@
 #include "src/runtime/program.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/sample.h"
 #include "studies/summary.h"
 
 namespace keel::study {
@@ -135,14 +136,8 @@ constexpr std::int64_t kShown[] = {1, 10, 100, kDynamicsSteps};  // steps of the
 struct DynamicsPage {
   Table table{"medians over seeds of the sizes of states and of gradients, by the step",
               {{"input", "norm", "scale"}}};
-  io::Plot states{.title = "size of the state, medians over seeds",
-                  .x_label = "step",
-                  .y_label = "size of the state",
-                  .series = {}},
-      gradients{.title = "size of the gradient, medians over seeds",
-                .x_label = "step",
-                .y_label = "size of the gradient",
-                .series = {}};
+  io::Plot states{.title = "", .x_label = "step", .y_label = "size of the state", .series = {}},
+      gradients{.title = "", .x_label = "step", .y_label = "size of the gradient", .series = {}};
 
   DynamicsPage() {
     for (const char* of : {"state", "gradient"}) {
@@ -223,6 +218,16 @@ Result recurrent_dynamics(const Options& options) {
     judge_dynamics(dynamics, result);
     judge_rescaled(input, rescaled(networks[1], input), result);
   }
+  Sample sample;
+  for (int i = 0; i < seeds; ++i) {
+    sample.add("", fmt::format("{} sequences of normal inputs, {} units", kSequences, kUnits),
+               std::int64_t(options.seed) + i);
+  }
+  page.states.title =
+      sample.caption("size (root mean square) of the state; lines: medians over seeds");
+  page.gradients.title = sample.caption(
+      "size (root mean square) of the gradient by the state of each step; lines: medians over "
+      "seeds");
   result.tables.push_back(std::move(page.table));
   result.drawings = {{"states", std::move(page.states)}, {"gradients", std::move(page.gradients)}};
   return result;

@@ -11,6 +11,7 @@
 #include "frontend/report/spread.h"
 #include "studies/list.h"
 #include "studies/memory_training.h"
+#include "studies/sample.h"
 #include "studies/singular_values_observer.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -25,6 +26,7 @@ struct Spectrum {
   std::string norm, table;                      // of runs the norm has its task before it
   std::vector<std::vector<double>> seeds = {};  // singular values
   std::vector<std::int64_t> numbers = {};       // of the seeds
+  std::string training = {};                    // training_text
 };
 
 void add_seed(const Tensor& values, const train::Job& job, const EmbeddingTable& table,
@@ -56,6 +58,7 @@ void add_run(const Options& options, const StoredRun& run, std::vector<Spectrum>
         "[singular-values] --run: expected runs that differ in task, norm or seed, got {} besides "
         "another",
         path);
+  found->training = training_text(run);
   add_seed(variables.read(table.name), job, table, *found);
 }
 
@@ -76,6 +79,7 @@ Spectrum spectrum_of(const Options& options, const std::string& task, const std:
     Training training(options.backend, job);
     training.run();
     spectrum.table = table.name;
+    spectrum.training = training_text(job);
     add_seed(training.variables().read(table.name), job, table, spectrum);
   }
   return spectrum;
@@ -152,16 +156,19 @@ Table spectrum_summary(const std::vector<Spectrum>& all) {
 
 Drawing spectra_drawing(const std::vector<Spectrum>& all) {
   Drawing drawing{"singular-values",
-                  {.title = "singular values of the embeddings, divided by the largest",
-                   .x_label = "index",
-                   .y_label = "s_i / s_1",
-                   .series = {}}};
+                  {.title = "", .x_label = "index", .y_label = "s_i / s_1", .series = {}}};
+  Sample sample;
   for (const Spectrum& spectrum : all) {
+    for (const std::int64_t seed : spectrum.numbers) {
+      sample.add(spectrum.norm, spectrum.training, seed);
+    }
     const std::vector<double> curve = spectrum_curve(spectrum);
     std::vector<double> index(curve.size());
     std::iota(index.begin(), index.end(), 1.0);
     drawing.plot.series.push_back({spectrum.norm, index, curve, {}, {}});
   }
+  drawing.plot.title = sample.caption(
+      "singular values of the embeddings, divided by the largest; lines: medians over seeds");
   return drawing;
 }
 
@@ -169,17 +176,15 @@ Drawing spectra_drawing(const std::vector<Spectrum>& all) {
 void add_observed(const std::vector<StoredRun>& runs, Result& result) {
   Table table{"while the runs trained",
               {{"norm", "seed", "step", "epoch", "area", "effective rank"}}};
-  Drawing drawing{"area",
-                  {.title = "area under the singular values during training",
-                   .x_label = "update",
-                   .y_label = "area",
-                   .series = {}}};
+  Drawing drawing{"area", {.title = "", .x_label = "update", .y_label = "area", .series = {}}};
+  Sample sample;
   for (const StoredRun& run : runs) {
     if (!is_observed(run, "singular-values")) continue;
     const std::string norm = setting_of(run.job, "model.norm"),
                       seed = fmt::format("{}", run.job.train().seed);
     io::PlotSeries& series = drawing.plot.series.emplace_back();
     series.name = fmt::format("{}, seed {}", norm, seed);
+    sample.add(norm, training_text(run), run.job.train().seed);
     for (const auto& line : observed_lines(run, "singular-values")) {
       const double area = line.at("area");
       table.rows.push_back({norm, seed, fmt::format("{}", line.at("step").get<std::int64_t>()),
@@ -191,6 +196,8 @@ void add_observed(const std::vector<StoredRun>& runs, Result& result) {
     }
   }
   if (table.rows.size() == 1) return;
+  drawing.plot.title = sample.caption(
+      "area under the singular values of the embeddings during training; a line for each run");
   result.tables.push_back(std::move(table));
   result.drawings.push_back(std::move(drawing));
 }

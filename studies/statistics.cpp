@@ -7,6 +7,7 @@
 
 #include "studies/list.h"
 #include "studies/memory_training.h"
+#include "studies/sample.h"
 #include "studies/statistics_observer.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
@@ -94,6 +95,7 @@ StatisticsRun trained_run(const Options& options, int i, const StatisticsVariant
                     .label = label_of(of.norm, is_scaled_in_front(job)),
                     .site = "",
                     .seed = fmt::format("{}", job.train().seed),
+                    .training = training_text(job),
                     .is_scaled = scales_rows(job),
                     .is_whole = is_to_the_end(options)};
   for (const ObservedLine& line : train_lines(options.backend, job, *observer)) {
@@ -113,6 +115,7 @@ StatisticsRun stored_run(const StoredRun& stored) {
                     .label = label_of(norm, is_in_front),
                     .site = "",
                     .seed = fmt::format("{}", stored.job.train().seed),
+                    .training = training_text(stored),
                     .is_scaled = scales_rows(stored.job),
                     .is_whole = is_whole(stored)};
   for (const auto& values : observed_lines(stored, "statistics")) {

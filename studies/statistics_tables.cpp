@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "studies/sample.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 
@@ -111,21 +112,22 @@ std::vector<Table> statistics_tables(const std::vector<StatisticsRun>& runs) {
 }
 
 Drawing statistics_drawing(const std::vector<StatisticsRun>& runs, const StatisticsName& what) {
-  Drawing drawing{what.name,
-                  {.title = std::string(what.name) + ", first seed",
-                   .x_label = "update",
-                   .y_label = what.name,
-                   .log_y = true,
-                   .series = {}}};
+  Drawing drawing{
+      what.name,
+      {.title = "", .x_label = "update", .y_label = what.name, .log_y = true, .series = {}}};
+  Sample sample;
   for (const StatisticsRun& run : runs) {
     if (!what.is_there(run.norm) || run.seed != runs.front().seed) continue;
     io::PlotSeries& series = drawing.plot.series.emplace_back();
     series.name = run.task + " " + run.label;
+    sample.add(series.name, run.training, std::stoll(run.seed));
     for (const StatisticsLine& line : run.lines) {
       series.x.push_back(double(line.step));
       series.y.push_back(line.found.*what.field);
     }
   }
+  drawing.plot.title =
+      sample.caption(fmt::format("{}, divided by the number of features", what.words));
   return drawing;
 }
 

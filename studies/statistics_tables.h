@@ -20,8 +20,9 @@ struct StatisticsLine {
 // One training, with an eye on one norm.
 struct StatisticsRun {
   std::string task, norm, label, site, seed;
-  bool is_scaled = false;  // the rows in front of the norm are
-  bool is_whole = false;   // it was trained to its end
+  std::string training = {};  // training_text
+  bool is_scaled = false;     // the rows in front of the norm are
+  bool is_whole = false;      // it was trained to its end
   std::vector<StatisticsLine> lines = {};
 };
 
@@ -29,7 +30,7 @@ using StatisticsField = double BatchStatistics::*;
 
 // One of the four numbers of an update.
 struct StatisticsName {
-  const char* name;
+  const char *name, *words;
   StatisticsField field;
   bool of_mean, of_gradient;
 
@@ -37,10 +38,14 @@ struct StatisticsName {
   bool is_there(const std::string& norm) const;
 };
 inline constexpr StatisticsName kStatisticsNames[] = {
-    {"dist_mu", &BatchStatistics::distance_mean, true, false},
-    {"dist_square", &BatchStatistics::distance_square, false, false},
-    {"gnorm_mu", &BatchStatistics::gradient_mean, true, true},
-    {"gnorm_square", &BatchStatistics::gradient_square, false, true}};
+    {"dist_mu", "distance of the batch's means from the running ones",
+     &BatchStatistics::distance_mean, true, false},
+    {"dist_square", "distance of the batch's variances or mean squares from the running ones",
+     &BatchStatistics::distance_square, false, false},
+    {"gnorm_mu", "length of the gradient through the batch's means",
+     &BatchStatistics::gradient_mean, true, true},
+    {"gnorm_square", "length of the gradient through the batch's variances or mean squares",
+     &BatchStatistics::gradient_square, false, true}};
 
 // The values of one of the thirds of a training, 0 to 2. In the first the running statistics come
 // from 0 and 1.

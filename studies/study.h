@@ -62,7 +62,8 @@ constexpr auto choice_words(Standing) {
                                           "Not suggested", "Not judged"});
 }
 
-// A plot, and what its file is called.
+// A plot, and what its file is called. The plot's title is its caption, which stands below it: the
+// quantity, what lines and bands are, and the trainings with their seeds (studies/sample.h).
 struct Drawing {
   std::string name;
   io::Plot plot;

@@ -9,6 +9,7 @@
 #include "frontend/train/run_state.h"
 #include "studies/list.h"
 #include "studies/memory_training.h"
+#include "studies/sample.h"
 #include "studies/summary.h"
 #include "studies/transfer_probe.h"
 #include "studies/verdicts.h"
@@ -28,6 +29,7 @@ Table task_table() {
 struct Probed {
   std::string norm;
   std::int64_t seed = 0;
+  std::string training = {};  // training_text
   struct Value {
     std::string task;
     double value = 0, deviation = 0;  // of the folds, where it has any
@@ -68,15 +70,15 @@ void judge_tasks(const std::vector<Probed>& all, bool is_of_runs, Result& result
 // A mark for every task, in the order of the table, with the deviation of its folds as in figure 3
 // of Ba et al. 2016.
 Drawing transfer_drawing(const std::vector<Probed>& all) {
-  Drawing drawing{
-      "transfer",
-      {.title =
-           "value of each task, by its row in the table; bands: one standard deviation over folds",
-       .x_label = "task",
-       .y_label = "value",
-       .series = {},
-       .whole_x = true}};
+  Drawing drawing{"transfer",
+                  {.title = "",
+                   .x_label = "row of the table",
+                   .y_label = "value",
+                   .series = {},
+                   .whole_x = true}};
+  Sample sample;
   for (const Probed& probed : all) {
+    sample.add(probed.norm, probed.training, probed.seed);
     io::PlotSeries& series = drawing.plot.series.emplace_back();
     series.name = fmt::format("{}, seed {}", probed.norm, probed.seed);
     for (const auto& [task, value, deviation] : probed.values) {
@@ -86,6 +88,9 @@ Drawing transfer_drawing(const std::vector<Probed>& all) {
       series.high.push_back(value + deviation);
     }
   }
+  drawing.plot.title = sample.caption(
+      "value of each task of the table, in its unit; a line for each network, bands: one standard "
+      "deviation over the folds, up and down");
   return drawing;
 }
 
@@ -106,7 +111,8 @@ std::vector<Probed> probe_runs(const Options& options, train::Progress& progress
   check_distinct(options);
   std::vector<Probed> all;
   for (const std::string& path : options.runs) {
-    const auto [name, file, job] = open_run(options, path);
+    const StoredRun run = open_run(options, path);
+    const auto& [name, file, job] = run;
     Variables variables(options.backend, 0);
     train::Evaluator evaluator(options.backend, variables, job);
     evaluator.declare();
@@ -116,6 +122,7 @@ std::vector<Probed> probe_runs(const Options& options, train::Progress& progress
     const std::size_t begin = tasks.rows.size();
     probe.add_tasks(tasks, path);
     all.push_back(probed_from(tasks, begin, job));
+    all.back().training = training_text(run);
   }
   return all;
 }
@@ -156,7 +163,9 @@ Probed probe_training(const Options& options, const train::Job& job, train::Prog
     of.after.push_back(probe.topics());
     of.nll.push_back(training.evaluate(task::Split::kTest).at("nll"));
   }
-  return probed_from(tasks, begin, job);
+  Probed probed = probed_from(tasks, begin, job);
+  probed.training = training_text(job);
+  return probed;
 }
 
 Table topics_table(const Topics& topics) {
@@ -172,16 +181,13 @@ Table topics_table(const Topics& topics) {
 }
 
 // Accuracies before and after training: the median over seeds, and their range.
-Drawing topics_drawing(const Topics& topics) {
-  Drawing drawing{
-      "topics",
-      {.title =
-           "topics told apart, before training (0) and after it (1); medians over seeds, bands "
-           "from the least to the largest",
-       .x_label = "training",
-       .y_label = "accuracy, %",
-       .series = {},
-       .whole_x = true}};
+Drawing topics_drawing(const Topics& topics, const std::vector<Probed>& all) {
+  Drawing drawing{"topics",
+                  {.title = "",
+                   .x_label = "training",
+                   .y_label = "accuracy, %",
+                   .series = {},
+                   .whole_x = true}};
   for (const auto& [norm, of] : topics) {
     io::PlotSeries& series = drawing.plot.series.emplace_back(io::PlotSeries{norm, {0, 1}, {}});
     for (const SeedValues& values : {of.before, of.after}) {
@@ -190,13 +196,18 @@ Drawing topics_drawing(const Topics& topics) {
       series.high.push_back(std::ranges::max(values));
     }
   }
+  Sample sample;
+  for (const Probed& probed : all) sample.add(probed.norm, probed.training, probed.seed);
+  drawing.plot.title = sample.caption(
+      "topics of held-out sentences told apart, before training (0) and after it (1); lines: "
+      "medians over seeds, bands: smallest to largest");
   return drawing;
 }
 
-void add_topics(const Topics& topics, Result& result) {
+void add_topics(const Topics& topics, const std::vector<Probed>& all, Result& result) {
   if (topics.empty()) return;
   result.tables.push_back(topics_table(topics));
-  result.drawings.push_back(topics_drawing(topics));
+  result.drawings.push_back(topics_drawing(topics, all));
   for (const auto& [norm, of] : topics)
     judge_topics(norm, differences(of.after, of.before), result);
 }
@@ -213,7 +224,7 @@ std::vector<Probed> probe_trainings(const Options& options, train::Progress& pro
       all.push_back(probe_training(options, job, progress, tasks, topics));
     }
   }
-  add_topics(topics, result);
+  add_topics(topics, all, result);
   return all;
 }
 

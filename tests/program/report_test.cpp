@@ -1,5 +1,6 @@
 // keel report
 #include <cstdlib>
+#include <map>
 
 #include "tests/program/helpers.h"
 #include "tests/support/markup_check.h"
@@ -102,31 +103,40 @@ TEST_CASE("report program: runs that are missing or broken are named") {
   check_refusal(run_keel({"report"}), 2, "runs");
 }
 
-TEST_CASE("report program: charts as PDF, which take a program that may not be there") {
+TEST_CASE("report program: charts as PDF and PNG, which take a program that may not be there") {
   ReportRuns runs;
   runs.folders.resize(1);
-  const std::string nowhere = runs.temp / "nowhere";
-  const test::ProcessOptions without{.environment = {{"PATH", nowhere}}};
+  const std::string folder = runs.temp / "bin";  // of programs, with nothing but env
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink("/usr/bin/env", folder + "/env");
+  const test::ProcessOptions without{.environment = {{"PATH", folder}}};
   std::vector<std::string> words{"report", "--pdf", "--out", runs.temp / "report", runs.folders[0]};
-  check_refusal(run_keel(words, without), 4);
+  check_refusal(run_keel(words, without), 4, "rsvg-convert");
+  words[1] = "--png";
+  check_refusal(run_keel(words, without), 4, "librsvg2-bin");
   CHECK_FALSE(std::filesystem::exists(runs.temp / "report"));
   if (std::system("rsvg-convert --version > /dev/null 2>&1") != 0) {
     MESSAGE("skipped: no rsvg-convert");
     return;
   }
+  words.emplace_back("--pdf");
   CHECK(run_keel(words).code == 0);
-  const auto pdf = [&] { return test::read_bytes(runs.temp / "report/mnist_mlp-valid-error.pdf"); };
-  const std::string first = pdf();
-  CHECK(first.starts_with("%PDF-"));
+  const auto chart = [&](const std::string& format) {
+    return test::read_bytes(runs.temp / "report/mnist_mlp-valid-error." + format);
+  };
+  const std::string pdf = chart("pdf"), png = chart("png");
+  CHECK(pdf.starts_with("%PDF-"));
+  CHECK(png.starts_with("\x89PNG"));
   CHECK(run_keel(words).code == 0);
-  CHECK((pdf() == first));
-  int svgs = 0, pdfs = 0;
+  CHECK((chart("pdf") == pdf));
+  CHECK((chart("png") == png));
+  std::map<std::string, int> counts;
   for (const auto& entry : std::filesystem::directory_iterator(runs.temp / "report")) {
-    svgs += entry.path().extension() == ".svg";
-    pdfs += entry.path().extension() == ".pdf";
+    ++counts[entry.path().extension()];
   }
-  CHECK(svgs > 0);
-  CHECK(svgs == pdfs);
+  CHECK(counts[".svg"] > 0);
+  CHECK(counts[".pdf"] == counts[".svg"]);
+  CHECK(counts[".png"] == counts[".svg"]);
 }
 
 }  // namespace
