@@ -79,13 +79,14 @@ void add_choice(CLI::App& app, const std::string& name, std::string& value,
 
 void add_formats(CLI::App& app, io::ChartFormats& formats, CLI::Option* needed,
                  CLI::Option* excluded) {
-  const auto add = [&](const char* name, bool& value, const char* about) {
-    CLI::Option* option = app.add_flag(name, value, about);
+  CLI::Option* pdf = app.add_flag("--pdf", formats.pdf,
+                                  "also write each chart as PDF, by the program rsvg-convert");
+  CLI::Option* png =
+      app.add_flag("--png", formats.png, "also write each chart as PNG, by the same program");
+  for (CLI::Option* option : {pdf, png}) {
     if (needed != nullptr) option->needs(needed);
     if (excluded != nullptr) option->excludes(excluded);
-  };
-  add("--pdf", formats.pdf, "also write each chart as PDF, by the program rsvg-convert");
-  add("--png", formats.png, "also write each chart as PNG, by the same program");
+  }
 }
 
 }  // namespace keel::cli
