@@ -39,6 +39,13 @@ TEST_CASE("study: one of a task follows its options and writes tables and plots"
     CAPTURE(std::string(name));
     CHECK(std::filesystem::file_size(std::filesystem::path(folder) / name) > 100);
   }
+  // The caption, whole in the title of the SVG.
+  const std::string svg = test::read_bytes(std::filesystem::path(folder) / "valid-error.svg");
+  CHECK(holds(svg,
+              "<title>Validation error; lines: medians over seeds, bands: smallest to "
+              "largest; mnist_mlp on "));
+  CHECK(holds(svg, " training rows; n = 2 seeds (3, 4) (keel study convergence)</title>"));
+  CHECK(holds(svg, ">validation error, %<"));
   const std::string csv = test::read_bytes(std::filesystem::path(folder) / "convergence-2.csv");
   CHECK(csv.starts_with("step,epoch,split,loss,metric,norm,seed\n"));
   CHECK(holds(csv, ",\"batchnorm{keep=0.5,eps=1e-3}\",4\n"));
@@ -76,6 +83,7 @@ TEST_CASE("study: options of a task are refused where there is none") {
     check_refusal(run_keel({"study", "mini-layernorm", option, value}), 2,
                   std::string("[mini-layernorm] ") + option + ": this study takes no task");
   }
+  check_refusal(run_keel({"study", "convergence", "--png"}), 2, "--output");
   check_refusal(run_keel({"study", "convergence", "--steps", "-1"}), 2,
                 "--steps: expected 0 or more, got -1");
   check_refusal(run_keel({"study", "convergence", "--task", "mnist_mpl"}), 2,
