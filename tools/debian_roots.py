@@ -12,8 +12,8 @@ INSIDE = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--root")
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
                "DEBIAN_FRONTEND": "noninteractive"}
 TRIAL = (("keel", "train", "mnist_mlp", "--set", "model.hidden=32", "--set",
-          "data.train_rows=600", "--set", "train.epochs=2", "--quiet", "--out", "/tmp/run"),
-         ("keel", "eval", "/tmp/run"), ("keel", "compare", "mnist_mlp"))
+          "data.train_rows=600", "--set", "train.epochs=2", "--quiet", "--out", "/srv/run"),
+         ("keel", "eval", "/srv/run"), ("keel", "compare", "mnist_mlp"))
 
 
 def expect_tools():
@@ -55,10 +55,10 @@ def make_root(release, folder):
 
 
 def try_deb(root, deb):
-    """Installs the package into a root that has nothing else, and trains, evaluates and compares."""
-    shutil.copy(deb, root / "tmp/keel.deb")
+    """Installs the package into an empty root, and trains, evaluates and compares there."""
+    shutil.copy(deb, root / "srv/keel.deb")
     inside(root, "apt-get", "update")
-    inside(root, "apt-get", "install", "--yes", "--no-install-recommends", "/tmp/keel.deb")
+    inside(root, "apt-get", "install", "--yes", "--no-install-recommends", "/srv/keel.deb")
     for command in TRIAL:
         inside(root, *command)
 

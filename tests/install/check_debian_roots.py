@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import debian_roots  # noqa: E402
 
 # debootstrap OPTIONS RELEASE FOLDER
-DEBOOTSTRAP = 'for folder; do :; done; mkdir -p "$folder/tmp"; echo "bootstrap $*" >>"$LOG"'
+DEBOOTSTRAP = 'for folder; do :; done; mkdir -p "$folder/srv"; echo "bootstrap $*" >>"$LOG"'
 # unshare OPTIONS --root ROOT COMMAND...
 UNSHARE = """while [ "$1" != --root ]; do shift; done
 root=$2; shift 2
@@ -35,8 +35,8 @@ def refusals(folder):
     """What is said where a program or root is missing."""
     (folder / "none").mkdir()
     call = "import debian_roots; debian_roots.expect_tools()"
-    for user, wanted in ((0, "expected debootstrap in PATH, got none (apt-get install debootstrap)"),
-                         (65534, "expected root")):
+    missing = "expected debootstrap in PATH, got none (apt-get install debootstrap)"
+    for user, wanted in ((0, missing), (65534, "expected root")):
         code = f"import os; os.geteuid = lambda: {user}; {call}"
         done = subprocess.run([sys.executable, "-B", "-c", code], cwd=ROOT / "tools",
                               env={"PATH": str(folder / "none")}, capture_output=True, text=True)
@@ -60,7 +60,7 @@ def steps(folder):
               "build: apt-get update", "build: apt-get install",
               "build: /keel/tools/package deb --out /packages --quick",
               "empty: apt-get update", "empty: apt-get install",
-              "empty: keel train mnist_mlp", "empty: keel eval /tmp/run",
+              "empty: keel train mnist_mlp", "empty: keel eval /srv/run",
               "empty: keel compare mnist_mlp"]
     if len(log) != len(wanted) or not all(map(str.startswith, log, wanted)):
         yield "the steps:\n" + "\n".join(log)
