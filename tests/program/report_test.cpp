@@ -122,7 +122,7 @@ TEST_CASE("report program: charts as PDF and PNG, which take a program that may 
   words.emplace_back("--pdf");
   CHECK(run_keel(words).code == 0);
   const auto chart = [&](const std::string& format) {
-    return test::read_bytes(runs.temp / "report/mnist_mlp-valid-error." + format);
+    return test::read_bytes(runs.temp / ("report/mnist_mlp-valid-error." + format));
   };
   const std::string pdf = chart("pdf"), png = chart("png");
   CHECK(pdf.starts_with("%PDF-"));
