@@ -154,6 +154,21 @@ TEST_CASE("memory plan: live bytes of a chain without claims, by hand") {
   CHECK(plan_memory(g).total_bytes == 4 * 256);
 }
 
+TEST_CASE("memory plan: nodes that run at once share no byte") {
+  Graph g;
+  Value y = g.input("x", {DType::kF32, {4, 16}});  // node 0, 256 bytes
+  for (int i = 0; i < 4; ++i) y = ops::transpose(g, y, {1, 0});
+  g.mark_output("y", y);
+  const auto live_bytes = [&](std::vector<NodeSpan> spans) {
+    return plan_memory(g, {.at_once = spans}).live_bytes;
+  };
+  CHECK(live_bytes({}) == 3 * 256);
+  // x, what node 1 gives to the span, and its two results.
+  CHECK(live_bytes({{2, 3}}) == 4 * 256);
+  CHECK(live_bytes({{1, 2}, {3, 4}}) == 4 * 256);
+  CHECK(live_bytes({{1, 4}}) == 5 * 256);
+}
+
 TEST_CASE("memory plan: a chain of claims takes one buffer beside its input") {
   Graph g;
   Value y = g.input("x", kLine);
