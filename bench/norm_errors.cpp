@@ -190,7 +190,8 @@ NormTerms norm_terms(const OpInfo& forward) {
   NormTerms terms{.mean = place("mean"), .rstd = *rstd};
   terms.factor = place("rdx").value_or(terms.rstd);
   if (terms.mean) terms.r = place("r");  // without that of mabn the scale is stricter
-  if (input_place(forward, "nu") >= 0) terms.slope_state = 1;
+  // Beside gz, nu is moved before it is used.
+  if (input_place(forward, "nu") >= 0 && input_place(forward, "gz") < 0) terms.slope_state = 1;
   return terms;
 }
 

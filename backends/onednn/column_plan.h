@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include "backends/onednn/column_blocks.h"
 #include "src/ops/column_gradient_sums.h"
@@ -77,6 +78,12 @@ inline void add_blocks(const ColumnPlan& plan, const double* first, const Tile& 
     for (std::size_t block = 1; block < plan.sum_blocks(); ++block)
       to[c] += first[block * next + c];
   }
+}
+
+// Copies a ring buffer, of which this step changes one row, unless it is written over in place.
+inline void carry_on(const TensorRef& before, const TensorRef& after) {
+  if (after.data == before.data) return;
+  std::memcpy(after.data, before.data, std::size_t(before.type.bytes()));
 }
 
 // Runs three steps: sums of tiles, statistics of panels, the final pass over tiles. One task does

@@ -3,6 +3,7 @@
 #include "src/ops/norm/mabn.h"
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/power_norm.h"
+#include "src/ops/norm/unified_norm.h"
 
 namespace keel::nn {
 namespace {
@@ -149,6 +150,56 @@ struct MabnOptions : AffineOptions {
   }
 };
 
+struct UnifiedNormOptions : AffineOptions {
+  std::int64_t m = 4, warmup = 4000, clip_after = 1000;
+  double keep = 0.9, clip = 5, eps = 1e-5;
+  bool filter = true;  // whether batches that are outliers use their own statistics
+
+  static constexpr bool kBatchType = true;
+  static constexpr auto fields() {
+    using T = UnifiedNormOptions;
+    return std::tuple_cat(
+        std::tuple{field("m", &T::m), field("warmup", &T::warmup),
+                   field("clip_after", &T::clip_after), field("filter", &T::filter),
+                   field("keep", &T::keep), field("clip", &T::clip), field("eps", &T::eps),
+                   field("gain", &T::gain), field("bias", &T::bias)},
+        first_values());
+  }
+  void validate(const OptionRanges& ranges) const {
+    ranges.at_least<std::int64_t>(1, "m", m);
+    ranges.at_least<std::int64_t>(0, "warmup", warmup);
+    ranges.at_least<std::int64_t>(0, "clip_after", clip_after);
+  }
+  Value apply(NormStates& memory, Value value, Value mask) const {
+    const Columns columns(memory.net, value, mask);
+    const Shape ring{m, columns.channels[0]};
+    const ops::UnifiedNormState state{memory.state("x2", ring, 0, kNotNegative),
+                                      memory.state("gz", ring, 0),
+                                      memory.state("v", columns.channels, 1, kNotNegative),
+                                      memory.state("nu", columns.channels, 0),
+                                      memory.counter("step"),
+                                      columns.mask,
+                                      columns.squares(memory.net)};
+    const Value y =
+        ops::unified_norm(memory.graph, columns.x, memory.affine(columns.channels, *this), state,
+                          {.eps = eps,
+                           .keep = keep,
+                           .clip = clip,
+                           .m = m,
+                           .warmup = warmup,
+                           .clip_after = clip_after,
+                           .filter = filter,
+                           .training = memory.net.training()});
+    if (memory.net.training()) {
+      using Out = UnifiedNormOutput;
+      memory.update(state.x2, y.at(Out::kNextX2));
+      memory.update(state.v, y.at(Out::kNextV));
+      memory.update(state.step, y.at(Out::kNextStep));
+    }
+    return columns.restore(memory.net, y);
+  }
+};
+
 }  // namespace
 
 std::span<const NormRow> quadratic_norms() {
@@ -175,6 +226,15 @@ std::span<const NormRow> quadratic_norms() {
        16,
        "",
        make_norm<MabnOptions>},
+      {{"unifiednorm",
+        "y = gain x / sqrt(V + eps) + bias, V the geometric mean of mean(x^2) of the last m "
+        "batches; a batch that is an outlier has its own",
+        "gain, bias", "x2, gz, v, nu, step", "surrogate",
+        "Yang et al. 2022, as their program has it",
+        "PyTorch has none; its authors leave the filter out for text (filter=false)"},
+       25,
+       "",
+       make_norm<UnifiedNormOptions>},
   };
   return rows;
 }

@@ -25,6 +25,7 @@
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/scale_norm.h"
 #include "src/ops/norm/seed_norm.h"
+#include "src/ops/norm/unified_norm.h"
 #include "src/ops/reduce.h"
 #include "tests/backends/kernel_checks.h"
 #include "tests/support/column_norms.h"
@@ -141,6 +142,12 @@ const std::vector<NarrowNorm>& evaluated_norms() {
        [](Graph& g, const Operands& o) {
          return ops::mabn(g, o.x, o.affine, {o.ring, o.other_ring, o.first, o.step, o.mask},
                           {.m = 4, .training = false});
+       }},
+      {"unified_norm",
+       [](Graph& g, const Operands& o) {
+         return ops::unified_norm(g, o.x, o.affine,
+                                  {o.ring, o.other_ring, o.first, o.second, o.step, o.mask},
+                                  {.training = false});
        }},
       {"power_norm", [](Graph& g, const Operands& o) {
          return ops::power_norm(g, o.x, o.affine, {o.first, o.second, o.step, o.mask},

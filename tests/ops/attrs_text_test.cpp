@@ -37,6 +37,7 @@
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/scale_norm.h"
 #include "src/ops/norm/seed_norm.h"
+#include "src/ops/norm/unified_norm.h"
 #include "src/ops/norm/weight_norm.h"
 #include "src/ops/norm_noise.h"
 #include "src/ops/op_table.h"
@@ -161,7 +162,8 @@ using AllAttrs =
          PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs, RelativeAttentionAttrs,
          ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs, ScaleNormAttrs,
          SeedNormAttrs, SgdAttrs, SliceAttrs, AttentionWindowAttrs, SplitAttrs, SumSquaresAttrs,
-         TopKAttrs, TransposeAttrs, UncentredSumsAttrs, WeightNormAttrs>;
+         TopKAttrs, TransposeAttrs, UncentredSumsAttrs, UnifiedNormAttrs, UnifiedNormBackwardAttrs,
+         WeightNormAttrs>;
 
 // Whether the op's attributes are a T. Then values of it, sampled, are printed and read back.
 template <class T>

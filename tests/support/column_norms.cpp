@@ -10,6 +10,7 @@
 #include "src/ops/norm/mabn.h"
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/power_norm.h"
+#include "src/ops/norm/unified_norm.h"
 #include "src/ops/norm_noise.h"
 #include "src/ops/reduce.h"
 
@@ -70,6 +71,17 @@ ColumnNorm mabn(const std::string& name, const MabnAttrs& attrs) {
           false, 9};
 }
 
+ColumnNorm unified_norm(const std::string& name, const UnifiedNormAttrs& attrs) {
+  return {name,
+          [attrs](Graph& g, const ColumnOperands& o, bool given) {
+            return ops::unified_norm(
+                g, o.x, o.affine,
+                {o.ring, o.other_ring, o.first, o.second, o.step, o.mask, squares(g, o, given)},
+                attrs);
+          },
+          false, 9};
+}
+
 ColumnNorm power_norm(const std::string& name, const PowerNormAttrs& attrs) {
   return {
       name,
@@ -105,6 +117,9 @@ const std::vector<ColumnNorm>& column_norms() {
       pn_v(),
       mabn("mabn", {.clip = 1.1, .m = 4, .warmup = 0, .clip_after = 0}),
       mabn("mabn in its warm-up", {.m = 4, .warmup = 100}),
+      unified_norm("unified_norm", {.warmup = 0, .clip_after = 0, .filter = false}),
+      unified_norm("unified_norm of an outlier", {.warmup = 0, .clip_after = 0}),
+      unified_norm("unified_norm in its warm-up", {}),
       power_norm("power_norm", {}),
       power_norm("power_norm in its warm-up", {.warmup = 100}),
       power_norm("power_norm of the paper", {.mode = PowerNormMode::kPaper, .warmup = 100}),

@@ -51,24 +51,19 @@ class NormGradient {
     }
   }
 
-  // The next value of the state that multiplies xhat in dx, if there is one:
-  //   nu' = nu (1 - (1 - alpha_b) Gamma) + (1 - alpha_b) Lambda, or of several rows the first is
-  //   the mean of g z, and the others are copies
+  // The next values of the states that multiply xhat in dx, if there are any:
+  //   nu' = nu (1 - (1 - alpha_b) Gamma) + (1 - alpha_b) Lambda
+  //   gz', of whose rows one is the mean of g z, or nu, and the others are copies
+  //   nu' beside gz, between nu and a mean of the rows
   void bound_slope() {
     const OpInfo& op = *n_.node().op;
-    const int next = std::max(output_place(op, "next_nu"), output_place(op, "next_gz"));
-    if (next < 0) return;
-    const auto bound = bounds_[std::size_t(next)].as<double>();
     const int gamma = input_place(op, "gamma");
-    for (std::size_t i = 0; i < bound.size(); ++i) {
-      const std::size_t k = i % view_.groups();
-      double size = terms_[k].mean_product() * r(k);
-      if (gamma >= 0) {
-        const double share = 1 - n_.node().attrs.number("alpha_b").value();
-        size = share * size + slope(k) * (1 + share * std::abs(n_.in(gamma)[k]));
-      }
-      bound[i] = kBackward * size + kTiny;
-    }
+    bound_state(output_place(op, "next_gz"), [&](std::size_t k) { return mean_product(k); });
+    bound_state(output_place(op, "next_nu"), [&](std::size_t k) {
+      if (gamma < 0) return std::max(mean_product(k), slope(k));
+      const double share = 1 - n_.node().attrs.number("alpha_b").value();
+      return share * mean_product(k) + slope(k) * (1 + share * std::abs(n_.in(gamma)[k]));
+    });
   }
 
  private:
@@ -77,6 +72,18 @@ class NormGradient {
     return place >= 0 && n_.has(place) ? std::abs(n_.in(place)[k]) : otherwise;
   }
   double dy(std::size_t e) const { return std::abs(n_.in(view_.places().dy)[e]); }
+  // The mean of |g xhat|, g with r.
+  double mean_product(std::size_t k) const { return terms_[k].mean_product() * r(k); }
+
+  // An output of one or several rows of one value a group, on its size.
+  template <class Size>
+  void bound_state(int output, const Size& size) {
+    if (output < 0) return;
+    const auto bound = bounds_[std::size_t(output)].as<double>();
+    for (std::size_t i = 0; i < bound.size(); ++i) {
+      bound[i] = kBackward * size(i % view_.groups()) + kTiny;
+    }
+  }
 
   void take(std::size_t e) {
     GroupTerms& t = terms_[view_.group(e)];
@@ -92,11 +99,12 @@ class NormGradient {
   // |slope|, or more: a state, an average over former steps (the rows of a state), or the mean of
   // g xhat.
   double slope(std::size_t k) const {
-    const int state = view_.places().slope;
-    if (state < 0 || !n_.has(state)) return terms_[k].mean_product();
-    const auto rows = n_.in(state);
-    const bool is_mean_of_rows = state == input_place(*n_.node().op, "gz");
-    double slope = is_mean_of_rows ? terms_[k].mean_product() : 0;
+    const auto is_given = [&](int state) { return state >= 0 && n_.has(state); };
+    const int state = view_.places().slope, of_steps = view_.places().rows;
+    if (is_given(state) && !is_given(of_steps)) return std::abs(n_.in(state)[k]);
+    double slope = std::max(terms_[k].mean_product(), of(state, k, 0));
+    if (!is_given(of_steps)) return slope;
+    const auto rows = n_.in(of_steps);
     for (std::size_t i = k; i < rows.size(); i += view_.groups()) {
       slope = std::max(slope, std::abs(rows[i]));
     }

@@ -25,7 +25,9 @@ NormPlaces::NormPlaces(const OpInfo& op) {
   d_rstd = input_place(op, "rstd");
   d_mask = input_place(op, "mask");
   factor = input_place(op, "rdx");
-  slope = std::max(input_place(op, "nu"), input_place(op, "gz"));
+  if (r < 0) r = input_place(op, "ratio");
+  slope = input_place(op, "nu");
+  rows = input_place(op, "gz");
 }
 
 NormView::NormView(const ComparedNode& node, bool is_backward)

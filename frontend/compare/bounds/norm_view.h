@@ -20,9 +20,11 @@ struct NormPlaces {
   int dy = -1;
   int d_gain = -1, d_mean = -1, d_rstd = -1, d_mask = -1;
   int factor = -1;     // the factor of dx, where that is not rstd
-  int r = -1, d = -1;  // y = r xhat + d: outputs of the forward, inputs of the backward
+  int r = -1, d = -1;  // y = r xhat + d: outputs of the forward, inputs of the backward, of which r
+                       // may be a factor of dy alone
   int row_rstd = -1;   // of a scaling of rows in front: likewise
   int slope = -1;      // a state that multiplies xhat
+  int rows = -1;       // of former steps: a state whose mean multiplies xhat, or moves `slope`
 };
 
 // A node of a norm, forward or backward.

@@ -19,6 +19,7 @@
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/scale_norm.h"
 #include "src/ops/norm/seed_norm.h"
+#include "src/ops/norm/unified_norm.h"
 #include "src/ops/norm/weight_norm.h"
 #include "tests/frontend/compare/hand_bounds.h"
 
@@ -212,6 +213,25 @@ void add_quadratic_norms(std::vector<HandCase>& all) {
         {"mabn_backward", 1, {kDgainR}},
         {"mabn_backward", 2, {kB * 4}},
         {"mabn_backward", 3, {of_slope, of_slope}}}});
+  // With nu = -8, which moves towards the batch's mean.
+  all.push_back(
+      {[](Given& d) {
+         const Value x = column(d), x2 = d.state({2, 1}, {0, 0}), gz = d.state({2, 1}, {0, 7});
+         const ops::UnifiedNormState state{
+             x2, gz, d.state({1}, {1}), d.state({1}, {-8}), d.ints({}, {0}), {}};
+         d.differentiate(ops::unified_norm(d.g, x, one(d), state, {.m = 2}), {1, 3});
+       },
+       {{"unified_norm", 0, {kF * 2, kY3}},
+        {"unified_norm", 1, {kSquare * kR}},
+        {"unified_norm", 2, {kSquare}},
+        {"unified_norm", 3, {0}},
+        {"unified_norm", 4, {0, kSquare * 5}},
+        {"unified_norm", 5, {kSquare * 1.4}},
+        {"unified_norm_backward", 0, {kB * kR * 24 * kR, kB * kR * 24 * kR}},
+        {"unified_norm_backward", 1, {kDgainR}},
+        {"unified_norm_backward", 2, {kB * 4}},
+        {"unified_norm_backward", 3, {of_slope, of_slope}},
+        {"unified_norm_backward", 4, {kB * 8}}}});
   all.push_back({[](Given& d) {
                    const Value x = column(d);
                    d.differentiate(ops::pn_v(d.g, x, one(d), {d.state({1}, {1}), {}}, {}), {1, 3});

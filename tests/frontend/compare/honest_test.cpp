@@ -93,7 +93,7 @@ TEST_CASE("compare: norms with other options, such as they are trained with, agr
   for (const char* norm :
        {"layernorm{gain=false,bias=false}", "adanorm{C=2}", "groupnorm{groups=2}",
         "powernorm{heads=4,warmup=2}", "powernorm{mode=paper}", "mabn{m=2,warmup=0}",
-        "rmsnorm{eps=0.1}", "weightnorm{eps=0.01}"}) {
+        "unifiednorm{m=2,warmup=0}", "rmsnorm{eps=0.1}", "weightnorm{eps=0.01}"}) {
     CAPTURE(norm);
     for (const auto& subject : norm_subjects(nn::Norm::parse(norm), {.unfused = true})) {
       check_agrees(backends.compare(*subject, {.walk = {}, .steps = 2}));

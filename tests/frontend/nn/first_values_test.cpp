@@ -48,8 +48,8 @@ TEST_CASE("norm options: every gain and every bias begins as it is told") {
     for (std::int64_t e = 0; e < bias.elements(); ++e) CHECK(bias.at(e) == -0.5);
     ++biases;
   }
-  CHECK(gains == 17);
-  CHECK(biases == 14);
+  CHECK(gains == 18);
+  CHECK(biases == 15);
 }
 
 TEST_CASE("norm options: a gain with an offset begins so that both are 1") {

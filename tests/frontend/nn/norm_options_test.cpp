@@ -194,6 +194,10 @@ TEST_CASE("norm options: values out of range") {
   check_norm_refused("mabn{m=0}", "norm mabn: option m: ", "expected >= 1, got 0");
   check_norm_refused("mabn{warmup=-5}", "norm mabn: option warmup: ", "expected >= 0, got -5");
   check_norm_refused("mabn{clip_after=-5}", "norm mabn: option clip_after: ", "got -5");
+  check_norm_refused("unifiednorm{m=0}", "norm unifiednorm: option m: ", "expected >= 1, got 0");
+  check_norm_refused("unifiednorm{warmup=-5}", "norm unifiednorm: option warmup: ", "got -5");
+  check_norm_refused("unifiednorm{clip_after=-5}",
+                     "norm unifiednorm: option clip_after: ", "got -5");
   check_norm_refused("weightnorm{deviation=-1}", "norm weightnorm: option deviation: ", "got -1");
   check_norm_refused("weightnorm{deviation=0}",
                      "norm weightnorm: option deviation: ", "> 0, got 0");

@@ -61,6 +61,7 @@ TEST_CASE("norm: states that keep nothing are statistics of the batch") {
   check("pn_v{keep=0}", "n/psi2", square);
   check("powernorm{alpha_f=0,heads=0}", "n/psi2", square);
   check("mabn{keep=0}", "n/v", square);
+  check("unifiednorm{keep=0}", "n/v", square);
 }
 
 // The largest |sum of dx| and |sum of dx * y| of any row. The mean has a gradient where the

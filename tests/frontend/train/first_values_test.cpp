@@ -20,9 +20,13 @@ TEST_CASE("first values: the share that is left, by norm and updates") {
     const char* norm;
     double keep;
   } rows[] = {{"batchnorm", 0.99},  // of mnist_mlp
-              {"batchnorm{keep=0.5}", 0.5}, {"pn_v", 0.9},
-              {"pn_v{keep=0.7}", 0.7},      {"mabn", 0.98},
-              {"powernorm", 0.9},           {"batchrenorm{rate=0.2}", 0.8}};
+              {"batchnorm{keep=0.5}", 0.5},
+              {"pn_v", 0.9},
+              {"pn_v{keep=0.7}", 0.7},
+              {"mabn", 0.98},
+              {"powernorm", 0.9},
+              {"unifiednorm", 0.9},
+              {"batchrenorm{rate=0.2}", 0.8}};
   for (const auto& row : rows) {
     CAPTURE(std::string(row.norm));
     const Job job = small_job({std::string("model.norm=") + row.norm});

@@ -80,8 +80,9 @@ void check_at_once(Backend& backend, const Settings& settings, const char* model
 
 TEST_CASE("micro-batches: no bit depends on how many shards are in memory at once") {
   const auto backend = make_backend(default_backend());
-  for (const char* norm : {"batchnorm", "pn_v", "powernorm", "powernorm{mode=paper,warmup=2}",
-                           "mabn{m=2,warmup=0}", "batchrenorm{r_max=1.2,d_max=0.3}"}) {
+  for (const char* norm :
+       {"batchnorm", "pn_v", "powernorm", "powernorm{mode=paper,warmup=2}", "mabn{m=2,warmup=0}",
+        "unifiednorm{m=2,warmup=0}", "batchrenorm{r_max=1.2,d_max=0.3}"}) {
     CAPTURE(norm);
     check_at_once(*backend, {"train.shards=8", fmt::format("model.norm={}", norm)}, "mnist_mlp");
   }
@@ -128,7 +129,8 @@ void check_same_pieces(const char* model, const char* norm, std::int64_t rows) {
 }
 
 TEST_CASE("micro-batches: an update of several is to the bit that of one batch") {
-  for (const char* norm : {"batchnorm", "pn_v", "powernorm", "mabn{m=2,warmup=0}"}) {
+  for (const char* norm :
+       {"batchnorm", "pn_v", "powernorm", "mabn{m=2,warmup=0}", "unifiednorm{m=2,warmup=0}"}) {
     check_same_pieces("mnist_mlp", norm, 32);
   }
   check_same_pieces("cifar_resnet20", "batchnorm", 16);

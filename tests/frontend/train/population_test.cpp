@@ -131,7 +131,7 @@ TEST_CASE("population statistics: norms that train by running statistics are ref
     Loaded net({"model.norm=" + norm});
     test::check_refused([&] { net.pass(); }, "", part);
   };
-  for (const char* norm : {"powernorm", "mabn", "batchrenorm"}) {
+  for (const char* norm : {"powernorm", "mabn", "unifiednorm", "batchrenorm"}) {
     CAPTURE(norm);
     refused(norm, "expected norms that train only on batch statistics, got fc1/norm");
   }

@@ -179,9 +179,10 @@ TEST_CASE("shards: states are averaged over the shards that have rows") {
 // on the whole batch, which 5 shards cut into pieces of 12 and 13 rows.
 TEST_CASE("shards: a norm over the batch is that of the whole batch") {
   const Settings sgd{"train.optimizer=sgd", "train.lr=0.1", "train.batch=64"};
-  for (const char* norm : {"batchnorm", "batchnorm{unbiased=true}", "noisybatchnorm",
-                           "batchrenorm{r_max=1.2,d_max=0.3}", "pn_v", "powernorm",
-                           "powernorm{mode=paper,warmup=3}", "mabn{m=2,warmup=0}"}) {
+  for (const char* norm :
+       {"batchnorm", "batchnorm{unbiased=true}", "noisybatchnorm",
+        "batchrenorm{r_max=1.2,d_max=0.3}", "pn_v", "powernorm", "powernorm{mode=paper,warmup=3}",
+        "mabn{m=2,warmup=0}", "unifiednorm{m=2,warmup=0}"}) {
     CAPTURE(norm);
     const Settings with = sgd + Settings{fmt::format("model.norm={}", norm)};
     check_close(ShardTrained(with + Settings{"train.shards=5"}), ShardTrained(with), 1e-9);

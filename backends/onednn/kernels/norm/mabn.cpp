@@ -2,8 +2,6 @@
 // the statistics of a channel.
 #include "src/ops/norm/mabn.h"
 
-#include <cstring>
-
 #include "backends/onednn/column_plan.h"
 #include "backends/onednn/kernels/kernels.h"
 
@@ -34,12 +32,6 @@ double forward_count(const Binding& b, const MabnPlan& plan) {
 }
 double backward_count(const Binding& b, const MabnPlan& plan) {
   return double(plan.counts(mask_of(b), b.inputs[BackIn::kSums]).kept);
-}
-
-// Copies a ring buffer, of which this step changes one row, unless it is written over in place.
-void carry_on(const TensorRef& before, const TensorRef& after) {
-  if (after.data == before.data) return;
-  std::memcpy(after.data, before.data, std::size_t(before.type.bytes()));
 }
 
 }  // namespace
