@@ -123,11 +123,11 @@ struct NormCurve {
 
 // The facts by which one norm of x differs from another. Its terms are told by the names of its
 // inputs and outputs: gain, bias, mask, mean, rstd; r and d, where y = r xhat + d; row_rstd of a
-// scaling of rows in front; rdx, the factor of dx where that is not rstd; ratio, a factor of dy alone;
-// nu, gz or both, the running mean of g xhat and that of each of the last steps; score, the sum of x b over a row, where the gain is tanh(score) a + gain. The
-// output next_S is the next value of the state that the input S reads. An input
-// is a learned parameter if the backward has an output for its gradient, dalpha for alpha. The
-// attribute `offset` is added to the gain.
+// scaling of rows in front; rdx, the factor of dx where that is not rstd; ratio, a factor of dy
+// alone; nu, gz or both, the running mean of g xhat and those of the last steps; score, the sum of
+// x b over a row, where the gain is tanh(score) a + gain. The output next_S is the next value of
+// the state that the input S reads. An input is a learned parameter if the backward has an output
+// for its gradient, dalpha for alpha. The attribute `offset` is added to the gain.
 struct NormTraits {
   NormGroups groups = NormGroups::kRows;
   // Whether training normalizes by running statistics, and not only by those of the batch.

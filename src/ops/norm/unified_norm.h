@@ -11,20 +11,22 @@
 // training, in the t-th step, t = step + 1, with the phases of mabn:
 //     x2[t mod m] = mean(x^2) of the batch
 //     With A and G, the arithmetic and the geometric mean over the rows of x2, and S, the unbiased
-//       variance of all m * channels roots of x2 before the step, the batch is an outlier if `filter`
-//       is set, t > m, t >= warmup, and A - G > m * S in any channel. Then x2[t mod m] = v.
-//     skips = 1 if the batch is an outlier or m = 1, else 0: such a batch uses its own statistics.
+//       variance of all m * channels roots of x2 before the step, the batch is an outlier if
+//       `filter` is set, t > m, t >= warmup, and A - G > m * S in any channel. Then
+//       x2[t mod m] = v.
+//     skips = 1 if the batch is an outlier or m = 1, else 0: such a batch uses its own statistics
 //     V = G if t > m, t >= warmup and skips = 0, else mean(x^2)
-//     ratio = clip(sqrt(V + eps) / sqrt(v + eps), 1 / clip, clip) if t > max(clip_after, warmup) and
-//       skips = 0; else 1
+//     ratio = clip(sqrt(V + eps) / sqrt(v + eps), 1 / clip, clip) if t > max(clip_after, warmup)
+//       and skips = 0; else 1
 //     v <- keep * v + (1 - keep) * V;   step <- t
 //   The states are read before the run and written after it.
 // evaluation: V = v, ratio = 1, skips = 0; no state changes.
 //   outputs: y like x;  rstd, ratio (channels);  skips ();  x2', v', step' ((0) in evaluation)
-// backward (Surrogate), unified_norm_backward (x, gain, rstd, ratio, skips, gz, nu, step, dy, mask),
-// with g = dy * gain * ratio:
+// backward (Surrogate), unified_norm_backward (x, gain, rstd, ratio, skips, gz, nu, step, dy,
+// mask), with g = dy * gain * ratio:
 //     gz[t mod m] = nu if skips, else mean(g * z)
-//     M = mean over the rows of gz where V is G, else mean(g * z);   nu' = keep * nu + (1 - keep) * M
+//     M = mean over the rows of gz where V is G, else mean(g * z)
+//     nu' = keep * nu + (1 - keep) * M
 //     training    dx = rstd * (g - z * nu'), but with skips dx = rstd * (g - z * M), the derivative
 //     evaluation  dx = rstd * g
 //     dgain = sum of dy * z * ratio;   dbias = sum of dy
@@ -35,11 +37,11 @@
 // The backward rule reports gz' and nu' as the states' next values (src/autodiff/gradient.h). Where
 //   several nodes read one state, their backwards carry it on from the last node to the first.
 // Departures from the program: m is a power of two, so that the root of a geometric mean is a chain
-//   of square roots, by which equal values have themselves as their mean on every machine; the filter
-//   waits until the window is full (t > m), which only matters with warmup <= m; rows that the mask
-//   leaves out do not enter the backward's means; one window length serves both directions; and the
-//   number of outliers is not counted. The program suggests the filter for images, and to leave it
-//   out for text.
+//   of square roots, by which equal values have themselves as their mean on every machine; the
+//   filter waits until the window is full (t > m), which only matters with warmup <= m; rows that
+//   the mask leaves out do not enter the backward's means; one window length serves both
+//   directions; and outliers are not counted. The program suggests the filter for images, and to
+//   leave it out for text.
 // errors: as for mabn; m no power of two; nu of another shape; skips not ().
 // in place: dx over dy; x2', v', gz' and nu' over what they follow: of a ring buffer one row is
 //   written.

@@ -1,5 +1,5 @@
-// Unified normalization: the promises of un-centred norms, central differences where its gradient is
-// exact, masks, the states of the backward, refusals. Several steps are in
+// Unified normalization: the promises of un-centred norms, central differences where its gradient
+// is exact, masks, the states of the backward, refusals. Several steps are in
 // unified_norm_step_test.cpp.
 #include "src/ops/norm/unified_norm.h"
 
@@ -75,7 +75,7 @@ TEST_CASE("unified_norm: thumbnails" * doctest::test_suite("slow")) {
 
 TEST_CASE("unified_norm: where the batch's own statistics are used the gradient is exact") {
   check_exact({.eps = 1e-2, .m = 1, .warmup = 0, .clip_after = 0}, 98);
-  // Before the averages begin, nu' is a part of the batch's mean of g z, or with keep = 0 all of it.
+  // Before the averages begin, nu' has a part of the batch's mean of g z, with keep = 0 all of it.
   check_exact({.eps = 1e-2, .keep = 0, .m = 4, .warmup = 100}, 98);
   // Roots without a variance allow no gap: the batch is an outlier.
   check_exact({.eps = 1e-2, .m = 4, .warmup = 0, .clip_after = 0}, 98, 1e-3);

@@ -82,10 +82,10 @@ struct Window {
 };
 
 template <class Part>
-Window<Part> window_of(Part part, const float* ring, const UnifiedPlan& plan,
-                       const MabnPhase& phase, std::size_t c, Floats value) {
+Window<Part> window_of(Part part, const float* data, const UnifiedPlan& plan,
+                       const MabnPhase& phase, Floats value) {
   const auto channels = std::size_t(plan.blocks.sizes.channels);
-  return {part, ring + c, channels, std::size_t(plan.attrs.m), std::size_t(phase.row), value};
+  return {part, data, channels, std::size_t(plan.attrs.m), std::size_t(phase.row), value};
 }
 
 // mean(x^2) of channels c, c + 1, ...
@@ -118,7 +118,7 @@ bool is_outlier(const Binding& b, const UnifiedPlan& plan, const Step& step) {
   bool found = false;
   for_lanes(channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
     const Floats batch = mean_square(b, plan, step, c).floats();
-    const auto window = window_of(part, ring, plan, step.phase, c, batch);
+    const auto window = window_of(part, ring + c, plan, step.phase, batch);
     const Floats gap = part.only((window.mean() - window.geometric_mean(0, window.m)).floats());
     found = found || !hn::AllFalse(F(), hn::Gt(gap, bound));
   });
@@ -140,7 +140,7 @@ void forward_statistics(const Binding& b, const UnifiedPlan& plan, const Step& s
     WideDoubles v = running, next = running;
     if (step.trains) {
       v = mean_square(b, plan, step, c);
-      const auto window = window_of(part, ring, plan, step.phase, c, v.floats());
+      const auto window = window_of(part, ring + c, plan, step.phase, v.floats());
       if (step.phase.averages && !skips) v = window.geometric_mean(0, window.m);
       part.store(step.is_outlier ? former : window.value, ring + window.row * window.channels + c);
       next = running * keep + v * rest;
@@ -213,7 +213,7 @@ void backward_statistics(const Binding& b, const UnifiedPlan& plan, const Tile& 
     WideDoubles slope = WideDoubles::zero(), next = WideDoubles::of(nu);
     if (is_step) {
       WideDoubles mean = products * gain * share;
-      const auto window = window_of(part, ring, plan, phase, c, mean.floats());
+      const auto window = window_of(part, ring + c, plan, phase, mean.floats());
       if (phase.averages && !skips) mean = window.mean();
       part.store(skips ? nu : window.value, ring + window.row * window.channels + c);
       next = next * keep + mean * rest;
