@@ -225,3 +225,44 @@ class Mabn:
 
 def mabn(n):
     return surrogate(n, Mabn(n))
+
+
+class UnifiedNorm(Mabn):
+    """r is a factor of dy alone. A batch that `skips` the windows has its own statistics."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.nu, self.rate = n.state(0.0).now, 1 - n.number("keep")
+        self.filters = n.options["filter"] == "true" and self.m > 1
+
+    def constants(self, x):
+        eps, t, batch, before = self.n.eps, self.steps.now + 1, self.n.mean_square(x), self.x2.now
+        window = torch.index_copy(before, 0, t % self.m, batch[None])
+        mean, skips = window.log().mean(0).exp(), torch.full_like(t, self.m == 1, dtype=torch.bool)
+        averages = (t > self.m) & (t >= self.warmup)
+        if self.filters:
+            bound = self.m * before.sqrt().var()
+            skips = averages & (window.mean(0) - mean > bound).any()
+            own = torch.where(skips, self.v.now, batch)
+            window = torch.index_copy(before, 0, t % self.m, own[None])
+        self.x2.now = window
+        v = torch.where(averages & ~skips, mean, batch)
+        clipped = torch.sqrt((v + eps) / (self.v.now + eps)).clamp(1 / self.clip, self.clip)
+        r = torch.where((t > self.clip_after) & ~skips, clipped, 1)
+        self.v.now = torch.lerp(self.v.now, v, self.rate)
+        self.steps.now = t
+        return torch.rsqrt(v + eps), r, t, skips
+
+    def factors(self, gain, dgain, rstd, *step):
+        r, t, skips = step
+        dgain.mul_(r)
+        batch, ring = gain * dgain / self.n.count, self.gz.now
+        ring.index_copy_(0, t % self.m, torch.where(skips, self.nu, batch)[None])
+        mean = torch.where(skips, batch, self.average(ring, batch, t))
+        self.nu.lerp_(mean, self.rate)
+        slope = torch.where(skips, mean, self.nu)
+        return rstd * gain * r, -rstd.square() * slope
+
+
+def unified_norm(n):
+    return surrogate(n, UnifiedNorm(n))

@@ -12,7 +12,7 @@ NORMS = {
     "groupscaling": group_scaling, "layerscaling": group_scaling,
     "batchnorm": batch_norm, "recurrentbatchnorm": batch_norm, "sequencebatchnorm": batch_norm,
     "noisybatchnorm": noisy_batch_norm, "batchrenorm": batch_renorm,
-    "pn_v": pn_v, "powernorm": power_norm, "mabn": mabn,
+    "pn_v": pn_v, "powernorm": power_norm, "mabn": mabn, "unifiednorm": unified_norm,
     "weightnorm": weight_norm,
 }
 
@@ -20,5 +20,5 @@ NORMS = {
 # each other first: they do not compute as their formulas read.
 FUSED = {"layernorm", "layernorm_simple", "adanorm", "groupnorm", "instancenorm", "batchnorm",
          "noisybatchnorm", "recurrentbatchnorm", "sequencebatchnorm", "batchrenorm", "pn_v",
-         "powernorm", "mabn", "weightnorm"} | ({"rmsnorm", "seednorm"} if hasattr(F, "rms_norm")
-                                                else set())
+         "powernorm", "mabn", "unifiednorm", "weightnorm"} | (
+             {"rmsnorm", "seednorm"} if hasattr(F, "rms_norm") else set())

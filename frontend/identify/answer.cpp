@@ -26,7 +26,7 @@ constexpr std::pair<const char*, const char*> kTwins[] = {
     {"layernorm_simple",
      "layernorm without parameters; detachnorm, detachmean and detachvariance "
      "differ only in dx"},
-    {"pn_v", "mabn in its first steps, and powernorm in its warm-up"},
+    {"pn_v", "mabn and unifiednorm{keep=0} in their first steps, and powernorm in its warm-up"},
     {"batchnorm",
      "recurrentbatchnorm of one time step, sequencebatchnorm over all, and batchrenorm "
      "while its r_max is 1"},

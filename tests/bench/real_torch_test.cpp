@@ -34,6 +34,7 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
                                  "batchrenorm{r_max=2,d_max=1}",
                                  "batchrenorm{r_start=0,r_end=4,d_start=1,d_end=4,updates=100000}",
                                  "mabn{m=2,warmup=1,clip_after=1}",
+                                 "unifiednorm{m=2,warmup=1,clip_after=1}",
                                  "powernorm{heads=0,warmup=2}",
                                  "powernorm{mode=paper,warmup=3}",
                                  "powernorm{heads=0,alpha_f=0.5,alpha_b=0.5}"};
@@ -150,9 +151,10 @@ TEST_CASE("torch peer: norms composed as their formulas read are the same") {
   const auto peer = real_peer({"usual", "plain"});
   if (!peer) return;
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  for (const char* norm : {"layernorm", "layernorm{gain=false}", "layernorm_simple", "adanorm",
-                           "batchnorm", "groupnorm{groups=4}", "instancenorm", "weightnorm",
-                           "batchrenorm", "pn_v", "powernorm", "powernorm{mode=paper}", "mabn"}) {
+  for (const char* norm :
+       {"layernorm", "layernorm{gain=false}", "layernorm_simple", "adanorm", "batchnorm",
+        "groupnorm{groups=4}", "instancenorm", "weightnorm", "batchrenorm", "pn_v", "powernorm",
+        "powernorm{mode=paper}", "mabn", "unifiednorm"}) {
     CAPTURE(std::string(norm));
     const NormBench b = bench_norm(*backend, norm, {8, 16, 20, 24}, 3, {peer.get()});
     CHECK(refusal_of(b.torch, "usual") == "");

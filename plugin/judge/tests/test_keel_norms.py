@@ -15,12 +15,14 @@ from keel_judge import identify
 KEEL = os.environ.get("KEEL_PROGRAM")
 SAME = {"layerscaling": "rmsnorm", "recurrentbatchnorm": "batchnorm",
         "sequencebatchnorm": "batchnorm", "batchrenorm": "batchnorm", "mabn": "pn_v",
+        "unifiednorm": "pn_v",
         "dyt": "dynamic tanh", "seednorm": "rmsnorm"}  # b of seednorm is 0 at first
 UNKNOWN = {"noisybatchnorm", "derf"}  # numbers that are drawn; a curve that is not tried
 SHAPES = {"instancenorm": (8, 5, 24), "powernorm": (4, 24, 3, 5)}
 OPTIONS = {"groupnorm": ("groups=4",), "groupscaling": ("groups=4",),
            "rmsnorm": ("bias=true",), "powernorm": ("mode=paper",),
-           "instancenorm": ("gain=true", "bias=true")}
+           "instancenorm": ("gain=true", "bias=true"),
+           "unifiednorm": ("keep=0",)}  # whose dx is exact in its first step
 BEFORE = {"powernorm": {"psi2": np.ones(24), "nu": np.zeros(24)}}
 
 

@@ -69,8 +69,10 @@ def rows(norm, x):
     return x.reshape(-1, x.shape[-1])
 
 
-def state_shape(state, channels, m):
-    """The shape of a state of _norms.State."""
+def state_shape(norm, state, channels, m):
+    """The shape of a norm's state, of _norms.State. Where m is None it is the norm's default."""
+    if m is None:
+        m = int(_library.ops()[norm].defaults.get("m", 1))
     _given.expect_size("channels", channels, 0)
     _given.expect_size("m", m)
     return {"channels": (channels,), "scalar": (), "ring": (m, channels)}[state.shape]

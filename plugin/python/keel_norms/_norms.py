@@ -89,6 +89,9 @@ NORMS = {norm.op: norm for norm in (
           "Shen et al. 2020, algorithm 2", {"psi2": 1, "nu": 0, "step": _COUNTER}),
     _norm("mabn", "y = gain r x / sqrt(V + eps) + bias, V = mean(x^2) over the last m batches",
           "Yan et al. 2020", {"x2": (0, RING), "gz": (0, RING), "v": 1, "step": _COUNTER}),
+    _norm("unified_norm", "y = gain x / sqrt(V + eps) + bias, V the geometric mean of mean(x^2) of "
+          "the last m batches; a batch that is an outlier has its own", "Yang et al. 2022",
+          {"x2": (0, RING), "gz": (0, RING), "v": 1, "nu": 0, "step": _COUNTER}),
 )}
 
 # A norm of weights: it takes a direction v and a length g, and has neither x nor y.

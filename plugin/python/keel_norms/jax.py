@@ -11,9 +11,9 @@ The functions work under jit, grad and vmap. They are those of keel_norms.numpy;
 attributes are keel's. A norm over the batch returns y and the next state. All but y counts as a
 constant: nothing is differentiated by way of a state.
 
-The backwards of power_norm and mabn move a part of the state, nu and gz. JAX gives a backward no
-other way out than gradients, so the gradient with respect to nu or gz is what the backward adds to
-it, and 0 where the loss does not depend on y:
+The backwards of power_norm, mabn and unified_norm move a part of the state, nu, gz or both. JAX
+gives a backward no other way out than gradients, so the gradient with respect to nu or gz is what
+the backward adds to it, and 0 where the loss does not depend on y:
 
     gradient = jax.grad(loss, argnums=(0, 1), has_aux=True, allow_int=True)
     (by_parameters, by_state), next_state = gradient(parameters, state)
@@ -110,10 +110,10 @@ def _norm_backward(norm, attributes, saved, cotangents):
 _norm.defvjp(_norm_forward, _norm_backward)
 
 
-def first_state(norm, channels, m=16, dtype=jnp.float32):
+def first_state(norm, channels, m=None, dtype=jnp.float32):
     """The state of a norm over the batch before its first step, as a dictionary of arrays. `m` is
-    that of mabn."""
-    return {name: jnp.full(_functions.state_shape(state, channels, m), state.first,
+    that of mabn or unified_norm, by default the one that they have."""
+    return {name: jnp.full(_functions.state_shape(norm, state, channels, m), state.first,
                            jnp.int32 if name == "step" else dtype)
             for name, state in _functions.states_of(norm).items()}
 
@@ -164,7 +164,7 @@ def _forward(norm, x, affine, options):
     if facts.states:
         channels = x.shape[1] if x.ndim == 4 else x.shape[-1]
         if state is None:
-            state = first_state(norm, channels, attributes.get("m", 16), rows.dtype)
+            state = first_state(norm, channels, attributes.get("m"), rows.dtype)
         state = _functions.checked_state(norm, state)
         values.update((name, _step(state[name]) if name == "step" else state[name])
                       for name in facts.states)

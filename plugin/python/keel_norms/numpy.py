@@ -73,10 +73,10 @@ def call(op, inputs, attributes=()):
     return outputs
 
 
-def first_state(norm, channels, m=16, dtype=np.float32):
+def first_state(norm, channels, m=None, dtype=np.float32):
     """The state of a norm over the batch before its first step, as a dictionary of arrays. `m` is
-    that of mabn."""
-    return {name: np.full(_functions.state_shape(state, channels, m), state.first,
+    that of mabn or unified_norm, by default the one that they have."""
+    return {name: np.full(_functions.state_shape(norm, state, channels, m), state.first,
                           np.int32 if name == "step" else dtype)
             for name, state in _functions.states_of(norm).items()}
 
@@ -162,7 +162,7 @@ def _forward(norm, x, affine, options):
 def _read_state(norm, x, state, attributes):
     channels = x.shape[1] if x.ndim == 4 else x.shape[-1]
     if state is None:
-        state = first_state(norm, channels, attributes.get("m", 16), x.dtype)
+        state = first_state(norm, channels, attributes.get("m"), x.dtype)
     state = _functions.checked_state(norm, state)
     return {name: _arrays.step_of(_of(state[name], name)) if name == "step"
             else _needed(state[name], name)

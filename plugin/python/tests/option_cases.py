@@ -11,6 +11,7 @@ from keel_norms._norms import NORMS
 # Options that others need to show.
 BASES = {"power_norm": {"groups": 2},
          "mabn": {"m": 2, "warmup": 0, "clip_after": 0, "clip": 1.05},
+         "unified_norm": {"m": 2, "warmup": 0, "clip_after": 0, "clip": 1.05},
          "batch_renorm": {"r_start": 0, "r_end": 8, "d_start": 0, "d_end": 8}}
 SHAPES = {"group_norm": (5, 6), "instance_norm": (3, 4, 6)}
 MASK = np.array([1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0], np.uint8)
@@ -22,7 +23,7 @@ def values(norm, option, now):
     if isinstance(now, bool):
         return [not now]
     try:
-        return [value for value in (2, 0.5, 3, 0, 1.3, 9.0, 6) if value != float(now)]
+        return [value for value in (2, 0.5, 3, 0, 1.3, 9.0, 6, 4) if value != float(now)]
     except ValueError:
         try:
             run(norm, {option: "?"})
@@ -49,6 +50,8 @@ def inputs(norm, attributes):
     for step in range(STEPS if NORMS[norm].is_column else 1):
         rows = x * (1 + 0.2 * step) + 0.4 * step + 0.1 * random.standard_normal(x.shape)
         rows = rows.reshape(12, 6) if NORMS[norm].is_column else rows
+        if norm == "unified_norm" and step == STEPS - 1:
+            rows = 9 * rows  # an outlier
         yield rows, affine, random.standard_normal(rows.shape)
 
 
@@ -56,7 +59,7 @@ def run(norm, attributes):
     """By keel_norms.numpy: y, the gradients and the states of each step."""
     found, state, more = [], None, {}
     if norm in NORMS and NORMS[norm].states:
-        state = kn.first_state(norm, 6, attributes.get("m", 16), np.float64)
+        state = kn.first_state(norm, 6, attributes.get("m"), np.float64)
     for x, affine, dy in inputs(norm, attributes):
         if state is not None:
             more = {"state": state, "mask": MASK}

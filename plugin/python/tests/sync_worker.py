@@ -40,6 +40,8 @@ CASES = {
                                lambda: knn.SyncPowerNorm(CHANNELS, heads=2), (4, CHANNELS), False),
     "mabn": (lambda: knn.MABN(CHANNELS, **MABN), lambda: knn.SyncMABN(CHANNELS, **MABN),
              (4, CHANNELS), False),
+    "unified_norm": (lambda: knn.UnifiedNorm(CHANNELS, **MABN),
+                     lambda: knn.SyncUnifiedNorm(CHANNELS, **MABN), (4, CHANNELS), False),
     "batch_renorm": (lambda: knn.BatchRenorm1d(CHANNELS, **RENORM),
                      lambda: knn.SyncBatchRenorm(CHANNELS, **RENORM), (4, CHANNELS), False),
 }

@@ -17,7 +17,7 @@ from keel_norms.torch import _ops  # noqa: E402
 SHIM = pathlib.Path(_library.path()).parent / "libkeel_norm_torch.so"
 PAGES = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
 ATTRIBUTES = {"group_norm": "groups=2", "group_scaling": "groups=2", "mabn": "m=3",
-              "power_norm": "groups=2", "batch_renorm": "r_max=3 d_max=5"}
+              "unified_norm": "m=4", "power_norm": "groups=2", "batch_renorm": "r_max=3 d_max=5"}
 
 
 def calls(norm, dtype, strided):
@@ -25,7 +25,7 @@ def calls(norm, dtype, strided):
     views of every second element."""
     facts = NORMS[norm]
     x = torch.randn((2, 4, 6) if norm == "instance_norm" else (4, 6), dtype=dtype)
-    shapes = {"channels": (6,), "scalar": (), "ring": (3, 6)}
+    shapes = {"channels": (6,), "scalar": (), "ring": (4 if norm == "unified_norm" else 3, 6)}
     states = {name: torch.full(shapes[state.shape], float(state.first)).to(
         torch.int32 if name == "step" else dtype) for name, state in facts.states.items()}
     mask = torch.tensor([1, 0, 1, 1], dtype=torch.uint8) if facts.is_column else None

@@ -30,7 +30,11 @@ def drawn(*shape, dtype=np.float32):
 
 def attributes_of(norm):
     return {"group_norm": {"groups": 2}, "group_scaling": {"groups": 2}, "mabn": {"m": 3},
-            "power_norm": {"warmup": 2}}.get(norm, {})
+            "unified_norm": {"m": 2}, "power_norm": {"warmup": 2}}.get(norm, {})
+
+
+def first_state(norm, dtype=np.float32):
+    return kn.first_state(norm, 8, attributes_of(norm).get("m"), dtype)
 
 
 def case(norm, rows=6, dtype=np.float32):
@@ -91,7 +95,7 @@ class LikeNumPy(unittest.TestCase):
                 for training in (True, False) if facts.states else (None,):
                     with self.subTest(norm=norm, dtype=dtype.__name__, training=training):
                         options = {} if training is None else {"training": training}
-                        ours = theirs = (kn.first_state(norm, 8, 3, dtype) if facts.states else {})
+                        ours = theirs = (first_state(norm, dtype) if facts.states else {})
                         for _ in range(3):
                             given = case(norm, dtype=dtype)
                             *got, ours = step(norm, given, ours, **options)
@@ -102,8 +106,8 @@ class LikeNumPy(unittest.TestCase):
     def test_masks_and_images(self):
         given = case("batch_norm")
         mask = np.arange(30).reshape(6, 5) % 4 > 0
-        for norm in ("batch_norm", "pn_v", "power_norm", "batch_renorm", "mabn"):
-            state = kn.first_state(norm, 8, 3)
+        for norm in ("batch_norm", "pn_v", "power_norm", "batch_renorm", "mabn", "unified_norm"):
+            state = first_state(norm)
             with self.subTest(norm=norm):
                 self.same(step(norm, given, state, mask=mask),
                           step_of_numpy(norm, given, state, mask=mask))
@@ -131,7 +135,7 @@ class Vmap(unittest.TestCase):
             cases = [case(norm) for _ in range(4)]
             x, dy = (np.stack([c[i] for c in cases]) for i in (0, 1))
             affine = [np.stack(parts) for parts in zip(*(c[2] for c in cases))]
-            state = kn.first_state(norm, 8, 3) if facts.states else {}
+            state = first_state(norm) if facts.states else {}
             for batched in (True, False):
                 with self.subTest(norm=norm, batched=batched):
                     given = affine if batched else [a[0] for a in affine]

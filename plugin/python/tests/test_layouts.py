@@ -13,8 +13,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from keel_norms import torch as knn  # noqa: E402
 
 LAST, LAST_3D = torch.channels_last, torch.channels_last_3d
-COLUMNS = ("PNV", "PowerNorm", "MABN", "BatchRenorm1d", "BatchRenorm2d", "BatchNorm2d", "SyncPNV",
-           "SyncPowerNorm", "SyncMABN", "SyncBatchRenorm", "SyncBatchNorm")
+COLUMNS = ("PNV", "PowerNorm", "MABN", "UnifiedNorm", "BatchRenorm1d", "BatchRenorm2d",
+           "BatchNorm2d", "SyncPNV", "SyncPowerNorm", "SyncMABN", "SyncUnifiedNorm",
+           "SyncBatchRenorm", "SyncBatchNorm")
 # Modules of images (n, 6, 4, 5), and of films (n, 6, 3, 4, 5).
 IMAGES = {
     **{name: (lambda name=name: getattr(knn, name)(6)) for name in COLUMNS},
@@ -128,7 +129,7 @@ class Fx(unittest.TestCase):
 
     def test_masks(self):
         mask = torch.tensor([[1, 1, 0], [1, 0, 0]])
-        for make in (knn.PowerNorm, knn.PNV, knn.MABN, knn.BatchRenorm1d):
+        for make in (knn.PowerNorm, knn.PNV, knn.MABN, knn.UnifiedNorm, knn.BatchRenorm1d):
             norm = make(6)
             plain = Masked(copy.deepcopy(norm))
             x = torch.randn(2, 3, 6, requires_grad=True)

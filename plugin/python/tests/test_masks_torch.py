@@ -14,7 +14,8 @@ from keel_norms import KeelError  # noqa: E402
 from keel_norms import torch as knn  # noqa: E402
 
 # How a norm that takes a mask is made, and whether its channels are axis 1.
-MASKED = {"PowerNorm": False, "PNV": False, "MABN": False, "BatchRenorm1d": False,
+MASKED = {"PowerNorm": False, "PNV": False, "MABN": False, "UnifiedNorm": False,
+          "BatchRenorm1d": False,
           "SyncPowerNorm": False, "SyncPNV": False, "BatchNorm1d": True, "SyncBatchNorm": True}
 KEPT = torch.from_numpy(mask_cases.KEPT)
 

@@ -42,10 +42,12 @@ MODULES = {
     "SyncPNV": (lambda: knn.SyncPNV(8), (6, 8)),
     "SyncPowerNorm": (lambda: knn.SyncPowerNorm(8), (6, 8)),
     "SyncMABN": (lambda: knn.SyncMABN(8, m=2), (6, 8)),
+    "UnifiedNorm": (lambda: knn.UnifiedNorm(8, m=2, warmup=0, clip_after=0), (6, 8)),
+    "SyncUnifiedNorm": (lambda: knn.SyncUnifiedNorm(8, m=2), (6, 8)),
     "SyncBatchRenorm": (lambda: knn.SyncBatchRenorm(8), (6, 8)),
 }
 # Their forward reads the state in training.
-READERS = ("BatchRenorm1d", "PowerNorm", "PowerNorm, heads", "MABN")
+READERS = ("BatchRenorm1d", "PowerNorm", "PowerNorm, heads", "MABN", "UnifiedNorm")
 
 
 def step(run, module, x, seed=0, dtype=None):
@@ -157,7 +159,8 @@ class Every(unittest.TestCase):
         batch norms, which torch.nn converts, stay as they were."""
         x = (300 * torch.ones(4, 3)).half()
         x[0] = -300
-        for module in (knn.PNV(3), knn.PowerNorm(3), knn.MABN(3), knn.BatchRenorm1d(3)):
+        for module in (knn.PNV(3), knn.PowerNorm(3), knn.MABN(3), knn.UnifiedNorm(3),
+                       knn.BatchRenorm1d(3)):
             module.half()(x)
             for name, buffer in module.named_buffers():
                 self.assertNotIn(buffer.dtype, (torch.float16, torch.bfloat16), name)

@@ -44,6 +44,9 @@ CASES = {
                              "scaling_eps": ({"heads": 2}, 0.5), "groups": 2}),
     "MABN": ((6,), {"m": 2, "warmup": 0, "clip_after": 0, "clip": 1.05},
              {"m": 3, "warmup": 2, "clip_after": 3, "keep": 0.6, "clip": 1.3, "eps": 0.5}),
+    "UnifiedNorm": ((6,), {"m": 2, "warmup": 0, "clip_after": 0, "clip": 1.05},
+                    {"m": 4, "warmup": 2, "clip_after": 3, "filter": False, "keep": 0.6,
+                     "clip": 1.3, "eps": 0.5}),
     "BatchRenorm1d": ((6,), SCHEDULE,
                       {"eps": 0.5, "rate": 0.3, "momentum": 0.3, "r_max": 1.1, "d_max": 0.1,
                        "r_max_limit": 1.5, "d_max_limit": 1.0, "r_start": 2, "r_end": 3,
@@ -113,7 +116,7 @@ class Each(unittest.TestCase):
             attributes["groups"] = arguments[0]
         facts, state, found = NORMS[norm], None, []
         if facts.states:
-            state = kn.first_state(norm, 6, attributes.get("m", 16), np.float64)
+            state = kn.first_state(norm, 6, attributes.get("m"), np.float64)
         for x, dy in batches():
             how = dict(attributes)
             if norm == "group_norm":  # PyTorch's is over the area, too
@@ -188,7 +191,7 @@ class Each(unittest.TestCase):
         self.assertFalse(torch.equal(found[0], found[1]))
 
     def test_kin_pass_the_same_on(self):
-        for name in ("PNV", "PowerNorm", "MABN", "BatchRenorm1d"):
+        for name in ("PNV", "PowerNorm", "MABN", "UnifiedNorm", "BatchRenorm1d"):
             kin = {"BatchRenorm1d": ["SyncBatchRenorm", "BatchRenorm2d"]}.get(name, ["Sync" + name])
             arguments, common, values = CASES[name]
             for option, value in values.items():
@@ -289,7 +292,7 @@ class Table(unittest.TestCase):
         found, state = [], {}
         names = ops()[norm].inputs
         if norm in NORMS and NORMS[norm].states:
-            first = kn.first_state(norm, 6, attributes.get("m", 16), np.float64)
+            first = kn.first_state(norm, 6, attributes.get("m"), np.float64)
             state = {name: torch.tensor(value) for name, value in first.items()}
         for x, affine, dy in option_cases.inputs(norm, attributes):
             given = [torch.tensor(value, requires_grad=True) for value in (x, *affine)]

@@ -39,7 +39,7 @@ def step(norm, given, attributes, state):
 def run(norm, attributes):
     facts, found, state = NORMS.get(norm), [], {}
     if facts and facts.states:
-        state = kj.first_state(norm, 6, attributes.get("m", 16), np.float64)
+        state = kj.first_state(norm, 6, attributes.get("m"), np.float64)
     for given in option_cases.inputs(norm, attributes):
         results, state = step(norm, given, attributes, state)
         found += results

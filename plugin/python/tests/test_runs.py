@@ -33,7 +33,8 @@ ALL = ["none", "layernorm{eps=0.01,unbiased=true,eps_outside=true}", "layernorm{
        "groupnorm{groups=4,unbiased=true,bias=false}", "groupscaling{groups=2}",
        "layerscaling{eps=0.1}", "batchnorm", "batchnorm{eps=0.1,keep=0.5,gain=false}",
        "sequencebatchnorm{keep=0.6}", "batchrenorm{rate=0.4,eps=0.01}", "pn_v{keep=0.3,bias=false}",
-       "powernorm", "powernorm{mode=paper,alpha_f=0.5}", "mabn{m=2,warmup=1,clip_after=1}"]
+       "powernorm", "powernorm{mode=paper,alpha_f=0.5}", "mabn{m=2,warmup=1,clip_after=1}",
+       "unifiednorm{m=2,warmup=1,clip_after=1}"]
 TOKENS = ["powernorm{heads=4,warmup=2}", "powernorm{heads=0,eps=0.1}", "layernorm{axes=1}"]
 IMAGES = ["layernorm{per_pixel=true}", "layernorm{axes=2}", "instancenorm{gain=true,bias=true}",
           "instancenorm{eps=0.1}", "adanorm{axes=1}", "weightnorm{eps=0.1}"]

@@ -82,7 +82,7 @@ class EmptyBatches(unittest.TestCase):
              (knn.BatchNorm2d(8), nn.BatchNorm2d(8), (0, 8, 3, 3))]
     OWN = [knn.AdaNorm(8), knn.DetachNorm(8), knn.ScaleNorm(8), knn.SeeDNorm(8), knn.DyT(8),
            knn.Derf(8), knn.GroupScaling(2, 8), knn.PNV(8), knn.PowerNorm(8), knn.MABN(8),
-           knn.BatchRenorm1d(8), knn.InstanceNorm1d(8, affine=True)]
+           knn.UnifiedNorm(8), knn.BatchRenorm1d(8), knn.InstanceNorm1d(8, affine=True)]
 
     def test_both_directions_are_pytorchs(self):
         for new, old, shape in self.PAIRS:

@@ -13,7 +13,8 @@ SAYS = "has no second derivative"
 MAKES = {"LayerNorm": lambda: knn.LayerNorm(6), "AdaNorm": lambda: knn.AdaNorm(6),
          "RMSNorm": lambda: knn.RMSNorm(6), "GroupNorm": lambda: knn.GroupNorm(2, 6),
          "BatchNorm1d": lambda: knn.BatchNorm1d(6), "PowerNorm": lambda: knn.PowerNorm(6),
-         "MABN": lambda: knn.MABN(6), "BatchRenorm1d": lambda: knn.BatchRenorm1d(6),
+         "MABN": lambda: knn.MABN(6), "UnifiedNorm": lambda: knn.UnifiedNorm(6),
+         "BatchRenorm1d": lambda: knn.BatchRenorm1d(6),
          "LayerNorm of bfloat16": lambda: knn.LayerNorm(6)}
 
 

@@ -292,7 +292,7 @@ class Compiled(unittest.TestCase):
 
     def test_ops_are_what_the_dispatcher_expects(self):
         arguments = {"group_norm": "groups=2", "group_scaling": "groups=2",
-                     "mabn": "m=3", "power_norm": "groups=2"}
+                     "mabn": "m=4", "power_norm": "groups=2"}
         for norm, facts in NORMS.items():
             x = torch.randn(4, 6) if norm != "instance_norm" else torch.randn(2, 4, 6)
             text = arguments.get(norm, "")
@@ -330,7 +330,7 @@ class Compiled(unittest.TestCase):
 
 
 def first_state(facts, x):
-    shapes = {"channels": (x.shape[-1],), "scalar": (), "ring": (3, x.shape[-1])}
+    shapes = {"channels": (x.shape[-1],), "scalar": (), "ring": (4, x.shape[-1])}
     return {name: torch.full(shapes[state.shape], float(state.first)).to(
         torch.int32 if name == "step" else x.dtype) for name, state in facts.states.items()}
 

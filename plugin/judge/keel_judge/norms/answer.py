@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 TWINS = {
     "layernorm_simple": "layernorm without parameters; detachnorm, detachmean and detachvariance "
                         "differ in dx alone",
-    "pn_v": "mabn in its first steps, and powernorm in its warm-up",
+    "pn_v": "mabn and unifiednorm{keep=0} in their first steps, and powernorm in its warm-up",
     "batchnorm": "recurrentbatchnorm of one time step, sequencebatchnorm over all, and batchrenorm "
                  "while its r_max is 1",
     "rmsnorm": "layerscaling where there is no gain",

@@ -12,14 +12,14 @@ state_dict. functional has all norms as functions. `binding` says by what their 
 from . import _ops, functional
 from .checkpoints import checkpoint
 from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d, BatchRenorm2d,
-                             PowerNorm)
+                             PowerNorm, UnifiedNorm)
 from .convert import convert
 from .pair_modules import GatedRMSNorm, QKNorm
 from .row_modules import (AdaNorm, Derf, DetachNorm, DyT, GroupNorm, GroupScaling, InstanceNorm1d,
                           InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm, SeeDNorm)
 from .runs import load_run
 from .sync_modules import (SyncBatchNorm, SyncBatchRenorm, SyncMABN, SyncPNV, SyncPowerNorm,
-                           convert_sync_batchnorm)
+                           SyncUnifiedNorm, convert_sync_batchnorm)
 from .weight_modules import WeightNorm, weight_norm
 
 binding = "stable" if _ops.IS_COMPILED else "ctypes"
@@ -28,5 +28,6 @@ __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenor
            "DetachNorm", "DyT", "GatedRMSNorm", "GroupNorm", "GroupScaling", "InstanceNorm1d",
            "InstanceNorm2d", "LayerNorm", "LayerNormSimple", "MABN", "PNV", "PowerNorm", "QKNorm",
            "RMSNorm", "ScaleNorm", "SeeDNorm", "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN",
-           "SyncPNV", "SyncPowerNorm", "WeightNorm", "binding", "checkpoint", "convert",
+           "SyncPNV", "SyncPowerNorm", "SyncUnifiedNorm", "UnifiedNorm", "WeightNorm", "binding",
+           "checkpoint", "convert",
            "convert_sync_batchnorm", "functional", "load_run", "weight_norm"]

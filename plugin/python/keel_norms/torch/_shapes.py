@@ -17,11 +17,12 @@ def _groups(x, a):
 
 def _columns(*kinds):
     """Statistics of channels: "c" a channel each, "n" the same in training only, "s" a number in
-    training only, "r" (m, channels) in training only."""
+    training only, "o" always one, "r" (m, channels) in training only."""
     def shapes(x, a):
         channels = (x.shape[1],)
         training = a["training"] == "true"
         of = {"c": channels, "n": channels if training else NONE, "s": () if training else NONE,
+              "o": (),
               "r": (int(a.get("m", "0")), x.shape[1]) if training else NONE}
         return [x.shape, *(of[kind] for kind in kinds)]
     return shapes
@@ -46,6 +47,7 @@ _FORWARD = {
     "group_scaling": lambda x, a: [x.shape, (*_rows(x, 1), int(a["groups"]))],
     "batch_norm": _columns(*"ccnn"), "batch_renorm": _columns(*"ccccnns"),
     "pn_v": _columns(*"cn"), "power_norm": _power_norm, "mabn": _columns(*"ccrns"),
+    "unified_norm": _columns(*"ccorns"),
     "weight_norm": lambda v, a: [v.shape, (v.shape[1 if a["by_column"] == "true" else 0],)],
 }
 

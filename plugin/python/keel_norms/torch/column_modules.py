@@ -296,6 +296,32 @@ class MABN(_ColumnNorm):
                          **common)
 
 
+class UnifiedNorm(_ColumnNorm):
+    """Unified normalization, Yang et al. 2022, as their program has it. Options:
+
+    - `m`: batches in a mean, a power of two; `keep`: the share of running_v and of running_nu that
+      a step keeps;
+    - `warmup`: steps that normalize by the batch's own statistics;
+    - `filter`: whether a batch that is an outlier does so, too; its authors leave it out for text;
+    - `clip`: the factor of the gradient is kept from 1 / clip to clip after `clip_after` steps;
+    - `eps`: what is added to the mean square.
+
+    skips is 1 where the last training forward was an outlier, or m is 1."""
+
+    norm = "unified_norm"
+
+    @extending(_ColumnNorm.__init__)
+    def __init__(self, *, m=4, warmup=4000, clip_after=1000, filter=True, keep=0.9, clip=5,
+                 eps=1e-5, **common):
+        super().__init__(m=m, warmup=warmup, clip_after=clip_after, filter=filter, keep=keep,
+                         clip=clip, eps=eps, **common)
+        self.skips = None
+
+    def outputs_seen(self, outputs):
+        if self.training:
+            self.skips = outputs.get("skips")
+
+
 class BatchRenorm1d(_ColumnNorm):
     """Batch renormalization, Ioffe 2017, of (..., channels). Options:
 

@@ -4,7 +4,7 @@ import math
 from torch import nn
 
 from .._library import KeelError
-from .column_modules import MABN, PNV, BatchRenorm1d, PowerNorm, _ColumnNorm
+from .column_modules import MABN, PNV, BatchRenorm1d, PowerNorm, UnifiedNorm, _ColumnNorm
 from .row_modules import (AdaNorm, Derf, DetachNorm, DyT, GroupNorm, GroupScaling,
                           InstanceNorm2d, LayerNorm, RMSNorm, ScaleNorm, SeeDNorm)
 from .weight_modules import weight_norm
@@ -47,6 +47,8 @@ DEFAULTS = {
                   "eps": 1e-5, **_AFFINE, "pad_stats": False},
     "mabn": {"m": 16, "warmup": 100, "clip_after": 1000, "keep": 0.98, "clip": 5.0, "eps": 1e-5,
              **_AFFINE, "centralize": False},
+    "unifiednorm": {"m": 4, "warmup": 4000, "clip_after": 1000, "filter": True, "keep": 0.9,
+                    "clip": 5.0, "eps": 1e-5, **_AFFINE},
     "weightnorm": {"eps": 0.0, "deviation": 0.05, "gain_init": 1.0},
 }
 
@@ -192,6 +194,7 @@ _MAKE = {
     **dict.fromkeys(("batchnorm", "sequencebatchnorm"), _by_channels(BatchNorm)),
     "batchrenorm": _by_channels(BatchRenorm1d), "pn_v": _by_channels(PNV),
     "powernorm": _power_norm, "mabn": _mabn,
+    "unifiednorm": _by_channels(UnifiedNorm),
 }
 
 

@@ -81,6 +81,16 @@ class SyncMABN(_Synced, column_modules.MABN):
         self.process_group = process_group
 
 
+class SyncUnifiedNorm(_Synced, column_modules.UnifiedNorm):
+    """UnifiedNorm with the statistics of all processes."""
+
+    @extending(column_modules.UnifiedNorm.__init__,
+               **column_modules.UnifiedNorm.__init__.other_names)
+    def __init__(self, *, process_group=None, **options):
+        super().__init__(**options)
+        self.process_group = process_group
+
+
 class SyncBatchRenorm(_Synced, column_modules.BatchRenorm1d):
     """BatchRenorm1d and 2d with the statistics of all processes."""
 
