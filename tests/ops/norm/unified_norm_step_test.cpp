@@ -110,7 +110,7 @@ Tensor columns_of_sizes(const Shape& shape, int t, double deviation) {
 
 // By steps: the factors of x and dy; skips; and of both channels y, ratio, dx, dgain, v' and nu',
 // y and dx being those of the first row. The first two steps average nothing; the third, the fifth
-// and the eighth are outliers; ratio reaches both of its limits.
+// and the eighth are outliers, the seventh is none by little; ratio reaches both of its limits.
 constexpr double kWorkedSteps[][15] = {
     {1, 1, 0, 2.04446451, -1.67936465, 1, 1, 1.00173653, -0.292649606, 2.35004515, 3.05714094,
      1.26666667, 1.11666667, 0.156669677, 0.050952349},
@@ -124,10 +124,10 @@ constexpr double kWorkedSteps[][15] = {
      25.2149808, 15.1604178, 0.557857985, 0.177819728},
     {1, 0.5, 0, 2.22424146, -1.75274639, 0.833333333, 0.833333333, 0.299292279, 0.045857638,
      1.14772637, 1.41139948, 22.9603678, 13.820858, 0.56261796, 0.178847599},
-    {1.25, 1, 0, 2.16774714, -1.75955312, 0.833333333, 0.833333333, 0.61006267, -0.0718368567,
-     2.18952589, 2.84832421, 21.1226643, 12.7096055, 0.617597906, 0.196460536},
+    {1.3, 1, 0, 2.19087314, -1.77459529, 0.833333333, 0.833333333, 0.594550588, -0.0664862719,
+     2.23288714, 2.90473235, 21.1409977, 12.7204388, 0.619043281, 0.196930604},
     {0.5, 2, 1, 2.04446024, -1.67935995, 1, 1, 2.46874285, 0.522549845, 4.70007107, 6.11423955,
-     19.1020646, 11.4928116, 0.869176187, 0.278718475}};
+     19.1185646, 11.5025616, 0.870477024, 0.279141536}};
 
 void check_first(const Tensor& got, std::span<const double> expected) {
   for (std::size_t c = 0; c < expected.size(); ++c) {
@@ -156,9 +156,9 @@ TEST_CASE("unified_norm: eight worked steps, of which the filter skips three") {
       for (const char* name : {"y", "ratio", "dx", "dgain"}) check_first(results.at(name), next());
       for (const char* name : {"v", "nu"}) check_first(training.state(name), next());
     }
-    check_first(training.state("x2"), std::array{21.1226643, 12.7096055, 5.72916667, 3.38541667});
+    check_first(training.state("x2"), std::array{21.1409977, 12.7204388, 6.19666667, 3.66166667});
     check_first(training.state("gz"),
-                std::array{0.617597906, 0.196460536, 1.45968393, 0.474720702});
+                std::array{0.619043281, 0.196930604, 1.48859143, 0.484122059});
     CHECK(training.state("step").at(0) == 8);
   }
 }
