@@ -44,9 +44,10 @@ std::string another(const OptionPair& option) {
   if (key == "padding") return value == "exact" ? "pn_code" : "exact";
   double number = 0;
   attr_parse(value, number);
+  if (key == "m") return attr_text(std::int64_t(number) * 2);  // a power of two stays one
   // A whole number moves by 2: 1 group becomes 3, a divisor of the width.
-  const bool is_whole = key == "axes" || key == "groups" || key == "heads" || key == "m" ||
-                        key == "steps" || key == "warmup" || key == "clip_after";
+  const bool is_whole = key == "axes" || key == "groups" || key == "heads" || key == "steps" ||
+                        key == "warmup" || key == "clip_after";
   if (is_whole) return attr_text(std::int64_t(number) + 2);
   return attr_text(0 < number && number < 1 ? number / 2 : number * 1.5 + 0.25);
 }
