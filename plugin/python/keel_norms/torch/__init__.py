@@ -29,5 +29,5 @@ __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenor
            "InstanceNorm2d", "LayerNorm", "LayerNormSimple", "MABN", "PNV", "PowerNorm", "QKNorm",
            "RMSNorm", "ScaleNorm", "SeeDNorm", "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN",
            "SyncPNV", "SyncPowerNorm", "SyncUnifiedNorm", "UnifiedNorm", "WeightNorm", "binding",
-           "checkpoint", "convert",
-           "convert_sync_batchnorm", "functional", "load_run", "weight_norm"]
+           "checkpoint", "convert", "convert_sync_batchnorm", "functional", "load_run",
+           "weight_norm"]
