@@ -14,13 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Its exit code. What it says on standard output is dropped.
-int run_converter(const std::vector<std::string>& arguments) {
+// Its exit code. What it says on standard output is dropped; if it is silent, its errors, too.
+int run_converter(const std::vector<std::string>& arguments, bool is_silent = false) {
   // A PDF has the time in it at which it was made, unless this variable gives another.
   std::vector<std::string> command{"env", "SOURCE_DATE_EPOCH=0", "rsvg-convert"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const Descriptor nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
-  Child child(command, {.out = nowhere.get()});
+  Child child(command, {.out = nowhere.get(), .err = is_silent ? nowhere.get() : -1});
   for (;;) {
     if (const auto code = child.ended()) return *code;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -49,7 +49,7 @@ fs::path convert(const fs::path& svg, const std::string& format) {
 
 void expect_converter(const ChartFormats& formats) {
   if (!formats.pdf && !formats.png) return;
-  check(run_converter({"--version"}) == 0, ErrorKind::kIo,
+  check(run_converter({"--version"}, true) == 0, ErrorKind::kIo,
         "rsvg-convert, which makes PDF and PNG files: expected it in PATH (the package "
         "librsvg2-bin)");
 }

@@ -82,7 +82,8 @@ void check_backward(const SumCase& c, bool has_dsum) {
   std::vector<Tensor> given = list_of(of_norm[0].clone(), of_norm[1].clone());
   for (std::size_t j = 1; j < outputs.size(); ++j) given.push_back(outputs[j].clone());
   given.push_back(c.like_x(5));
-  const std::string attributes = c.norm.attributes + " wants_dbias=true";
+  const std::string attributes =
+      c.norm.attributes + (c.norm.attributes.empty() ? "" : " ") + "wants_dbias=true";
   std::vector<Tensor> expected = run_op(c.name("", "_backward"), attributes, given);
   const Tensor dsum = c.like_x(6);
   if (has_dsum) expected[0] = added(expected[0], dsum);
