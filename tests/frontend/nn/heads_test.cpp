@@ -32,7 +32,7 @@ TEST_CASE("heads: a norm of heads takes the statistics of one head, and all shar
   REQUIRE(y.shape() == x.shape());
   for (std::int64_t head = 0; head < 24; ++head) {
     const double a = x.at(2 * head), b = x.at(2 * head + 1);
-    const double root = std::sqrt((a * a + b * b) / 2 + 1e-5);
+    const double root = std::sqrt((a * a + b * b) / 2 + 1e-8);
     CHECK(y.at(2 * head) == doctest::Approx(a / root).epsilon(1e-6));
     CHECK(y.at(2 * head + 1) == doctest::Approx(3 * b / root).epsilon(1e-6));
   }
