@@ -15,9 +15,11 @@ class HostMemory : public Memory {
   std::byte* address() const override { return bytes_.data(); }
   std::int64_t bytes() const override { return bytes_.size(); }
   void upload(std::int64_t offset, const void* src, std::int64_t bytes) override {
+    if (bytes == 0) return;  // there may be no address
     std::memcpy(bytes_.data() + offset, src, std::size_t(bytes));
   }
   void download(std::int64_t offset, void* dst, std::int64_t bytes) const override {
+    if (bytes == 0) return;
     std::memcpy(dst, bytes_.data() + offset, std::size_t(bytes));
   }
 
