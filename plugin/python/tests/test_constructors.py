@@ -66,9 +66,13 @@ class Constructors(unittest.TestCase):
     def test_a_misspelt_option_is_named(self):
         for make, arguments in ARGUMENTS.items():
             name = make.__name__
+            # Curves have no eps.
+            wrong, right = (("alpha_int", "alpha_init") if name in ("DyT", "Derf") else
+                            ("epz", "eps"))
             with self.assertRaisesRegex(
-                    TypeError, f"^{name}: unknown option 'epz', nearest 'eps'; expected {name}\\("):
-                make(*arguments, epz=3)
+                    TypeError, f"^{name}: unknown option '{wrong}', nearest '{right}'; "
+                    f"expected {name}\\("):
+                make(*arguments, **{wrong: 3})
         with self.assertRaisesRegex(TypeError, "unknown option 'training'"):
             knn.PowerNorm(8, training=True, mode="release")
 

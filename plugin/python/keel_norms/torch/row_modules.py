@@ -240,7 +240,8 @@ class SeeDNorm(_Row):
 
 
 class _Curve(NoFastPath, nn.Module):
-    """A curve in place of a norm, whose numbers are parameters, beside weight and bias."""
+    """A curve in place of a norm, whose numbers are parameters, beside weight and bias; with
+    `elementwise_affine` False there are neither of these two."""
 
     def __init__(self, normalized_shape, numbers, elementwise_affine, bias, place):
         super().__init__()
