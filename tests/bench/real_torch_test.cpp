@@ -28,7 +28,7 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
   std::vector<std::string> norms{"rmsnorm{bias=true}",
                                  "groupnorm{groups=4}",
-                                 "adanorm{detach=0}",
+                                 "adanorm{detach=false}",
                                  "powernorm{heads=4,mode=paper}",
                                  "layernorm{axes=2}",
                                  "batchrenorm{r_max=2,d_max=1}",
@@ -52,7 +52,7 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
     }
   }
   // A norm that the script does not know is detected.
-  const NormBench b = bench_norm(*backend, "layernorm{unbiased=1}", {64, 128}, 3, {peer.get()});
+  const NormBench b = bench_norm(*backend, "layernorm{unbiased=true}", {64, 128}, 3, {peer.get()});
   CHECK(b.torch_refusal.starts_with("computes something else: y: "));
 }
 
