@@ -199,7 +199,7 @@ int run_bench_norms(NormBenchArgs args) {
     text += fmt::format("beside PyTorch {}\n", results.torch_versions[0]);
   }
   if (args.is_narrow()) text += "x, dy, y and dx in bf16\n";
-  if (args.residual) text += "x + residual is normalized, and is a result, too\n";
+  if (args.residual) text += "the norm reads x + residual; this sum is a result as well\n";
   print(text + text_of(results.rows, !results.torch_versions.empty()));
   return 0;
 }

@@ -148,7 +148,7 @@ void add_bench_norms(CLI::App& bench, Command command) {
                   "f32 (the default) or bf16: the type of x, dy, y and dx")
       ->check(CLI::IsMember({"f32", "bf16"}));
   app->add_flag("--residual", args->residual,
-                "the sum of x and a residual is normalized, and is a result, too");
+                "the norm reads the sum of x and a residual; the sum is a result as well");
   CLI::Option* hashes =
       app->add_flag("--hashes", args->hashes,
                     "print hashes of the results on some 1,400 shapes instead of times");

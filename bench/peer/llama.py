@@ -31,7 +31,7 @@ class Llama(Sublayers):
         y = self.projected(name, x, heads)
         if not self.has_qk_norm:
             return y
-        return rms(y, (-1,), self.net.parameters[name + "_norm/gain"], 1e-5, True)
+        return rms(y, (-1,), self.net.parameters[name + "_norm/gain"], 1e-6, True)
 
     def look(self, name, x):
         x = x.unflatten(0, self.input.shape)

@@ -228,7 +228,7 @@ def mabn(n):
 
 
 class UnifiedNorm(Mabn):
-    """r is a factor of dy alone. A batch that `skips` the windows has its own statistics."""
+    """r multiplies dy, but not y. A batch that `skips` the windows uses its own statistics."""
 
     def __init__(self, n):
         super().__init__(n)

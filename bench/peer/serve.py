@@ -93,7 +93,7 @@ class NormCase:
         return self.norm(self.x)
 
     def take_residual(self, residual, dsum):
-        """The norm of x + residual, which is a result, too."""
+        """The norm of x + residual; the sum is a result as well."""
         def norm_of_sum(x, of_sum=self.norm):
             total = x + residual
             return of_sum(total), total

@@ -53,8 +53,8 @@ class Decoder {
   virtual std::vector<std::pair<std::string, std::string>> details() const { return {}; }
 
   // Several processes can share a search out. Before the first next(): from now on this decoder
-  // looks for part `part` of `parts` of the answers, and finds for it to the bit what it would have
-  // found alone. Returns false, and changes nothing, if the search cannot be shared out.
+  // looks for part `part` of `parts` of the answers; it finds the same bits as a search for all of
+  // them. Returns false, and changes nothing, if the search cannot be divided.
   virtual bool take_part(std::int64_t /*part*/, std::int64_t /*parts*/) { return false; }
   // After the search of a part: what it found, and the taking of what another part has found. When
   // every part has been taken, the functions above give the answers of the whole.

@@ -1,4 +1,4 @@
-// What a run shows and writes down while it goes on: progress, logs, plots and its outcome.
+// The report of a run in progress: lines on the terminal, logs, plots, and the outcome.
 #pragma once
 
 #include <chrono>
@@ -57,7 +57,7 @@ class RunReport {
   void begin();
   void update(const StepResult& result);
   void epoch() { log_->epoch(run_.state.step, run_.state.epoch, run_.state.train_loss); }
-  // Of the evaluation that goes on: `done` of `of` batches (Evaluator::Tell).
+  // Shows how far an evaluation is: `done` of `of` batches (Evaluator::Tell).
   void evaluating(std::int64_t done, std::int64_t of) {
     progress_.evaluation(place_text(), done, of);
   }

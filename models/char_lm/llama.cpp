@@ -47,7 +47,7 @@ class LlamaBuilder {
   Value normed_heads(const std::string& name, Value x, std::int64_t heads) const {
     const Value y = project(name, x, heads * head_width());
     if (!options_.qk_norm) return y;
-    return nn::norm_heads(net_, name + "_norm", y, heads, nn::Norm::parse("rmsnorm"));
+    return nn::norm_heads(net_, name + "_norm", y, heads, nn::Norm::parse("rmsnorm{eps=1e-6}"));
   }
 
   Value attend(Value x) const {

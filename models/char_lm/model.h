@@ -160,7 +160,7 @@ class CharLm final : public task::TaskWithOptions<CharLmOptions> {
  public:
   std::string_view name() const override { return "char_lm"; }
   std::string_view summary() const override {
-    return "bytes of enwik8 by Transformer-XL (Dai et al. 2019, Xu et al. 2019)";
+    return "bytes of enwik8 by Transformer-XL (Dai et al. 2019, Xu et al. 2019) or a small Llama";
   }
   std::string_view item_unit() const override { return "tokens"; }
   std::vector<task::MetricInfo> metrics() const override {

@@ -9,9 +9,11 @@
 
 #include "backends/backends.h"
 #include "bench/norm_peer.h"
+#include "bench/norm_programs.h"
 #include "bench/plain_copy.h"
 #include "frontend/nn/norm.h"
 #include "src/core/rng.h"
+#include "tests/support/checks.h"
 
 namespace keel::bench {
 namespace {
@@ -42,6 +44,33 @@ TEST_CASE("bench norms: every norm, forward and backward" * doctest::test_suite(
     const bool has_peer = facts.name == "layernorm" || facts.name == "batchnorm";
     CHECK(b.forward.peer.has_value() == (has_peer && backend->name() == "onednn"));
     CHECK(b.backward.peer.has_value() == b.forward.peer.has_value());
+  }
+}
+
+TEST_CASE("bench norms: a residual is added before the norm, and the sum has a gradient") {
+  const auto backend = make_backend("reference");
+  for (const char* name : {"layernorm", "batchnorm", "rmsnorm{bias=true}"}) {
+    CAPTURE(std::string(name));
+    const nn::Norm norm = nn::Norm::parse(name);
+    Feeds feeds;
+    for (const char* input : {"x", "dy", "residual", "dsum"}) {
+      feeds[input] = test::random_normal({6, 16}, std::uint32_t(feeds.size()));
+    }
+    const Results got = run_graph(*backend, norm_graph(norm, {6, 16}, true), feeds);
+    Feeds alone;
+    alone["x"] = got.at("sum").clone();
+    alone["dy"] = feeds["dy"].clone();
+    Results expected = run_graph(*backend, norm_graph(norm, {6, 16}), alone);
+    Tensor& dx = expected.at("gradient of x");
+    for (std::int64_t e = 0; e < dx.elements(); ++e) {
+      CHECK(got.at("sum").at(e) == feeds["x"].at(e) + feeds["residual"].at(e));
+      dx.as<double>()[std::size_t(e)] += feeds["dsum"].at(e);
+    }
+    CHECK(got.size() == expected.size() + 1);
+    for (const auto& [output, value] : expected) {
+      CAPTURE(output);
+      test::check_close(got.at(output), value, 1e-14);
+    }
   }
 }
 

@@ -51,6 +51,11 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
       CHECK(b.torch.has_value() == (b.refusal == ""));
     }
   }
+  for (const char* norm : {"layernorm", "rmsnorm", "batchnorm"}) {
+    CAPTURE(std::string(norm));
+    const NormBenchOptions options{.torch = peer.get(), .has_residual = true};
+    CHECK(bench_norm(*backend, norm, {64, 128}, 3, options).torch_refusal == "");
+  }
   // A norm that the script does not know is detected.
   const NormBench b = bench_norm(*backend, "layernorm{unbiased=true}", {64, 128}, 3, {peer.get()});
   CHECK(b.torch_refusal.starts_with("computes something else: y: "));

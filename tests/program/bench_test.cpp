@@ -221,6 +221,22 @@ TEST_CASE("bench norms: every norm on every shape by every number of threads") {
   }
 }
 
+TEST_CASE("bench norms: with a residual four arrays move, forward and backward") {
+  const std::vector<std::string> words{"rmsnorm",   "--shapes", "64x64",
+                                       "--threads", "1",        "--residual"};
+  std::vector<std::string> as_json = words;
+  as_json.push_back("--json");
+  const Json json = json_of(run_keel(norms(as_json)));
+  CHECK(json.at("residual") == true);
+  const Json& row = json.at("norms").at(0);
+  const std::int64_t bytes = row.at("forward").at("bytes");
+  CHECK((bytes == 16 * 4096 || bytes == 32 * 4096));
+  CHECK(row.at("backward").at("bytes") == bytes);
+  CHECK(holds(run_keel(norms(words)).out, "the norm reads x + residual"));
+  CHECK(json_of(run_keel(norms({"rmsnorm", "--shapes", "8x8", "--threads", "1", "--json"})))
+            .at("residual") == false);
+}
+
 TEST_CASE("bench norms: one and two threads are the default, as a table") {
   const ProcessResult text = run_keel(norms({"layernorm_simple", "--shapes", "8x400"}));
   CHECK(text.code == 0);

@@ -21,7 +21,9 @@
 namespace keel::test {
 namespace {
 
-constexpr const char* kNorms[] = {"layernorm", "layernorm{axes=2}", "rmsnorm", "rmsnorm{offset=1}"};
+constexpr const char* kNorms[] = {
+    "layernorm",  "layernorm{axes=2}", "rmsnorm",  "rmsnorm{offset=1}",     "adanorm",
+    "detachnorm", "scalenorm",         "seednorm", "groupscaling{groups=2}"};
 
 // One block of a Transformer without its products: s = x + dropout(f), y = norm(s), z = scale y,
 // and the gradients of x, f and the parameters for given dy and ds.

@@ -147,7 +147,7 @@ struct Statistics {
   }
 };
 
-// Those of evaluation.
+// The statistics of evaluation are the running ones.
 struct RunningStatistics {
   double eps;
   Global<const float> v;

@@ -22,7 +22,7 @@ struct UnifiedPlan : ColumnPlan {
   UnifiedNormAttrs attrs;
 };
 
-// What all channels share in the forward of one step.
+// The values that all channels share in the forward of a step.
 struct Step {
   MabnPhase phase;
   double count;             // of the elements of a channel that take part

@@ -21,7 +21,7 @@ double geometric_mean(const Eigen::ArrayXd& values) {
   return std::sqrt(geometric_mean(values.head(half)) * geometric_mean(values.tail(half)));
 }
 
-// What all channels share in a step of training.
+// The values that all channels share in a training step.
 struct Step {
   MabnPhase phase;
   bool is_outlier, skips;
