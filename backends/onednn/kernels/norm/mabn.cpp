@@ -42,7 +42,7 @@ double backward_count(const Binding& b, const MabnPlan& plan) {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/mabn.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/uncentred_columns-inl.h"
+#include "backends/onednn/simd/uncentred_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -113,27 +113,9 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Tile& tile
   });
 }
 
-template <class T>
-void forward_of(const Binding& b, const MabnPlan& plan) {
-  const T* x = b.inputs[In::kX].as<T>();
-  const UncentredForward<T> in{x, b.outputs[Out::kRstd].as<float>(),
-                               plan.constant(b.workspace, kGain), b.inputs[In::kBias].as<float>(),
-                               ResultRows(b, plan.blocks.run_length())};
-  run_columns(
-      plan.blocks,
-      [&](std::size_t block, const Tile& tile) HWY_ATTR {
-        if (!plan.attrs.training) return;
-        if (plan.is_given) {
-          return take_squares(plan, {b.workspace, block, 0}, b.inputs[In::kSquares], tile);
-        }
-        tile_squares(tile, x, mask_of(b), plan.sum(b.workspace, block, 0) + tile.first);
-      },
-      [&](const Tile& tile) HWY_ATTR { forward_statistics(b, plan, tile); },
-      [&](const Tile& tile) HWY_ATTR { write_forward(tile, in, mask_of(b)); });
-}
-
 void forward(const Binding& b, const MabnPlan& plan) {
-  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { forward_of<T>(b, plan); });
+  run_uncentred<In, Out>(b, plan, plan.attrs.training, plan.constant(b.workspace, kGain),
+                         [&](const Tile& tile) HWY_ATTR { forward_statistics(b, plan, tile); });
 }
 
 void backward_statistics(const Binding& b, const MabnPlan& plan, const Tile& tile) {
@@ -152,39 +134,15 @@ void backward_statistics(const Binding& b, const MabnPlan& plan, const Tile& til
     if (is_step) slope = gz.push(part, c, products * gain * share);
     part.store(gain.floats(), plan.constant(b.workspace, kGain) + c);
     part.store(slope.floats(), plan.constant(b.workspace, kSlope) + c);
-    if (b.outputs[BackOut::kDgain]) {
-      part.store((products * r).floats(), b.outputs[BackOut::kDgain].as<float>() + c);
-    }
-    if (b.outputs[BackOut::kDbias]) {
-      part.store(sum_of_blocks(plan, b.workspace, 0, c).floats(),
-                 b.outputs[BackOut::kDbias].as<float>() + c);
-    }
+    store_parameter_gradients<BackOut>(part, b, c, products * r,
+                                       sum_of_blocks(plan, b.workspace, 0, c));
   });
 }
 
-template <class T>
-void backward_of(const Binding& b, const MabnPlan& plan) {
-  const float* rstd = b.inputs[BackIn::kRstd].as<float>();
-  const UncentredGradient<T> in{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(), rstd};
-  const UncentredBackward<T> write{in, rstd, plan.constant(b.workspace, kSlope),
-                                   plan.constant(b.workspace, kGain),
-                                   ResultRows(b, plan.blocks.run_length())};
-  run_columns(
-      plan.blocks,
-      [&](std::size_t block, const Tile& tile) HWY_ATTR {
-        if (plan.is_given) {
-          return take_gradients(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], tile);
-        }
-        tile_gradient_sums(tile, in, mask_of(b),
-                           {plan.sum(b.workspace, block, 0) + tile.first,
-                            plan.sum(b.workspace, block, 1) + tile.first});
-      },
-      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); },
-      [&](const Tile& tile) HWY_ATTR { write_backward(tile, write, mask_of(b)); });
-}
-
 void backward(const Binding& b, const MabnPlan& plan) {
-  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR { backward_of<T>(b, plan); });
+  run_uncentred_backward<BackIn>(
+      b, plan, plan.constant(b.workspace, kSlope), plan.constant(b.workspace, kGain),
+      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); });
 }
 
 }  // namespace

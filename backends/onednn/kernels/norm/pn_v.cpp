@@ -18,7 +18,7 @@ using BackOut = PnVGradient;
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/pn_v.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/uncentred_columns-inl.h"
+#include "backends/onednn/simd/uncentred_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -49,27 +49,10 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
   });
 }
 
-template <class T>
-void forward_of(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
-  const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
-  const UncentredForward<T> in{b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
-                               b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
-                               ResultRows(b, plan.blocks.run_length())};
-  run_columns(
-      plan.blocks,
-      [&](std::size_t block, const Tile& tile) HWY_ATTR {
-        if (!attrs.training) return;
-        if (plan.is_given) {
-          return take_squares(plan, {b.workspace, block, 0}, b.inputs[In::kSquares], tile);
-        }
-        tile_squares(tile, in.x, mask, plan.sum(b.workspace, block, 0) + tile.first);
-      },
-      [&](const Tile& tile) HWY_ATTR { forward_statistics(b, plan, attrs, tile); },
-      [&](const Tile& tile) HWY_ATTR { write_forward(tile, in, mask); });
-}
-
 void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
-  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { forward_of<T>(b, plan, attrs); });
+  run_uncentred<In, Out>(b, plan, attrs.training, b.inputs[In::kGain].as<float>(),
+                         [&](const Tile& tile)
+                             HWY_ATTR { forward_statistics(b, plan, attrs, tile); });
 }
 
 // Computes dgain, dbias and the slope of dx, 0 in evaluation, from the sums of all blocks.
@@ -85,39 +68,14 @@ void backward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttr
     const WideDoubles dgain = sum_of_blocks(plan, b.workspace, 1, c);
     const Floats mean = (dgain * share).floats();
     part.store(gain ? hn::Mul(mean, part.load(gain + c)) : mean, plan.constant(b.workspace, 0) + c);
-    if (b.outputs[BackOut::kDgain]) {
-      part.store(dgain.floats(), b.outputs[BackOut::kDgain].as<float>() + c);
-    }
-    if (b.outputs[BackOut::kDbias]) {
-      part.store(dbias.floats(), b.outputs[BackOut::kDbias].as<float>() + c);
-    }
+    store_parameter_gradients<BackOut>(part, b, c, dgain, dbias);
   });
 }
 
-template <class T>
-void backward_of(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
-  const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
-  const float* rstd = b.inputs[BackIn::kRstd].as<float>();
-  const UncentredGradient<T> in{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(), rstd};
-  const UncentredBackward<T> write{in, rstd, plan.constant(b.workspace, 0),
-                                   b.inputs[BackIn::kGain].as<float>(),
-                                   ResultRows(b, plan.blocks.run_length())};
-  run_columns(
-      plan.blocks,
-      [&](std::size_t block, const Tile& tile) HWY_ATTR {
-        if (plan.is_given) {
-          return take_gradients(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], tile);
-        }
-        tile_gradient_sums(tile, in, mask,
-                           {plan.sum(b.workspace, block, 0) + tile.first,
-                            plan.sum(b.workspace, block, 1) + tile.first});
-      },
-      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, attrs, tile); },
-      [&](const Tile& tile) HWY_ATTR { write_backward(tile, write, mask); });
-}
-
 void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
-  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR { backward_of<T>(b, plan, attrs); });
+  run_uncentred_backward<BackIn>(
+      b, plan, plan.constant(b.workspace, 0), b.inputs[BackIn::kGain].as<float>(),
+      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, attrs, tile); });
 }
 
 }  // namespace

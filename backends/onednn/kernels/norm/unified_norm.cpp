@@ -50,7 +50,7 @@ Step step_of(const Binding& b, const UnifiedPlan& plan) {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/unified_norm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/uncentred_columns-inl.h"
+#include "backends/onednn/simd/uncentred_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -158,39 +158,31 @@ void forward_statistics(const Binding& b, const UnifiedPlan& plan, const Step& s
   });
 }
 
-template <class T>
-void forward_of(const Binding& b, const UnifiedPlan& plan) {
-  const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
-  const UncentredForward<T> in{b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
-                               b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
-                               ResultRows(b, plan.blocks.run_length())};
-  Step step = step_of(b, plan);
-  const auto sums = [&](std::size_t block, const Tile& tile) HWY_ATTR {
-    if (!plan.attrs.training) return;
-    if (plan.is_given) {
-      return take_squares(plan, {b.workspace, block, 0}, b.inputs[In::kSquares], tile);
-    }
-    tile_squares(tile, in.x, mask, plan.sum(b.workspace, block, 0) + tile.first);
-  };
-  const auto statistics = [&](const Tile& tile)
-                              HWY_ATTR { forward_statistics(b, plan, step, tile); };
-  const auto write = [&](const Tile& tile) HWY_ATTR { write_forward(tile, in, mask); };
-  if (step.filters) {
-    plan.blocks.run(sums);
+// Runs the forward of a step that may be an outlier.
+void forward_filtered(const Binding& b, const UnifiedPlan& plan, Step& step) {
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    const UncentredForwardPasses<In, Out, T> passes{b, plan, true, b.inputs[In::kGain].as<float>()};
+    plan.blocks.run([&](std::size_t block, const Tile& tile) HWY_ATTR { passes.sum(block, tile); });
     step.is_outlier = is_outlier(b, plan, step);
-    plan.blocks.run_channels(statistics);
-    plan.blocks.run_backwards([&](std::size_t, const Tile& tile) HWY_ATTR { write(tile); });
+    plan.blocks.run_channels([&](const Tile& tile)
+                                 HWY_ATTR { forward_statistics(b, plan, step, tile); });
+    plan.blocks.run_backwards([&](std::size_t, const Tile& tile) HWY_ATTR { passes.write(tile); });
+  });
+}
+
+void forward(const Binding& b, const UnifiedPlan& plan) {
+  Step step = step_of(b, plan);
+  if (step.filters) {
+    forward_filtered(b, plan, step);
   } else {
-    run_columns(plan.blocks, sums, statistics, write);
+    run_uncentred<In, Out>(b, plan, plan.attrs.training, b.inputs[In::kGain].as<float>(),
+                           [&](const Tile& tile)
+                               HWY_ATTR { forward_statistics(b, plan, step, tile); });
   }
   *b.outputs[Out::kSkips].as<float>() = step.skips(plan.attrs) ? 1 : 0;
   if (!plan.attrs.training) return;
   *b.outputs[Out::kNextStep].as<std::int32_t>() =
       *b.inputs[In::kStep].as<std::int32_t>() + (step.trains ? 1 : 0);
-}
-
-void forward(const Binding& b, const UnifiedPlan& plan) {
-  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { forward_of<T>(b, plan); });
 }
 
 void backward_statistics(const Binding& b, const UnifiedPlan& plan, const Tile& tile) {
@@ -222,40 +214,15 @@ void backward_statistics(const Binding& b, const UnifiedPlan& plan, const Tile& 
     part.store(gain.floats(), plan.constant(b.workspace, kGain) + c);
     part.store(slope.floats(), plan.constant(b.workspace, kSlope) + c);
     if (attrs.training) part.store(next.floats(), b.outputs[BackOut::kNextNu].as<float>() + c);
-    if (b.outputs[BackOut::kDgain]) {
-      part.store((products * ratio).floats(), b.outputs[BackOut::kDgain].as<float>() + c);
-    }
-    if (b.outputs[BackOut::kDbias]) {
-      part.store(sum_of_blocks(plan, b.workspace, 0, c).floats(),
-                 b.outputs[BackOut::kDbias].as<float>() + c);
-    }
+    store_parameter_gradients<BackOut>(part, b, c, products * ratio,
+                                       sum_of_blocks(plan, b.workspace, 0, c));
   });
 }
 
-template <class T>
-void backward_of(const Binding& b, const UnifiedPlan& plan) {
-  const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
-  const float* rstd = b.inputs[BackIn::kRstd].as<float>();
-  const UncentredGradient<T> in{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(), rstd};
-  const UncentredBackward<T> write{in, rstd, plan.constant(b.workspace, kSlope),
-                                   plan.constant(b.workspace, kGain),
-                                   ResultRows(b, plan.blocks.run_length())};
-  run_columns(
-      plan.blocks,
-      [&](std::size_t block, const Tile& tile) HWY_ATTR {
-        if (plan.is_given) {
-          return take_gradients(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], tile);
-        }
-        tile_gradient_sums(tile, in, mask,
-                           {plan.sum(b.workspace, block, 0) + tile.first,
-                            plan.sum(b.workspace, block, 1) + tile.first});
-      },
-      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); },
-      [&](const Tile& tile) HWY_ATTR { write_backward(tile, write, mask); });
-}
-
 void backward(const Binding& b, const UnifiedPlan& plan) {
-  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR { backward_of<T>(b, plan); });
+  run_uncentred_backward<BackIn>(
+      b, plan, plan.constant(b.workspace, kSlope), plan.constant(b.workspace, kGain),
+      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); });
 }
 
 }  // namespace
