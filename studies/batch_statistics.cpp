@@ -99,13 +99,15 @@ BatchStatistics batch_statistics(const NormValues& values, const NormBefore& bef
                                  const WatchedNorm& norm) {
   const std::int64_t rows = values.x.shape()[0], d = values.x.shape()[1];
   std::vector<double> row_squares(std::size_t(rows), 0);
-  std::vector<double> to_mean, to_square, through_mean;
+  std::vector<double> to_mean, to_square, to_deviation, deviations, through_mean;
   for (std::int64_t c = 0; c < d; ++c) {
     const std::vector<double> x = column(values.x, c);
     const FeatureMoments m = feature_moments(x, column(values.dy, c), norm);
     const double factor = before.gain.at(c) / std::sqrt(m.square + norm.eps);
     if (norm.is_centred) to_mean.push_back(m.mean - before.mean.at(c));
     to_square.push_back(m.square - before.square.at(c));
+    deviations.push_back(std::sqrt(before.square.at(c)));
+    to_deviation.push_back(std::sqrt(m.square) - deviations.back());
     through_mean.push_back(norm.is_centred ? factor * m.dy : 0);
     const double slope = factor * m.dy_xhat / std::sqrt(m.square + norm.eps);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -114,7 +116,9 @@ BatchStatistics batch_statistics(const NormValues& values, const NormBefore& bef
   }
   BatchStatistics result{length(to_mean) / double(d), length(to_square) / double(d),
                          length(through_mean) / double(d)};
-  if (!norm.is_centred) result.distance_mean = 0;
+  result.tid_deviation = length(to_deviation) / length(deviations);
+  result.tid_mean = length(to_mean) / length(deviations);
+  if (!norm.is_centred) result.distance_mean = result.tid_mean = 0;
   for (const double square : row_squares) {
     result.gradient_square += std::sqrt(square) / double(rows) / double(d);
   }

@@ -6,6 +6,10 @@
 //     distance_square   |v - running|_2 / d
 //     gradient_mean     |(gain / s) mean(dy)|_2 / d
 //     gradient_square   the mean over rows of |(gain / s) mean(dy xhat) xhat|_2 / d
+//     tid_mean          |mu - running|_2 / |sqrt(running v)|_2
+//     tid_deviation     |sqrt(v) - sqrt(running v)|_2 / |sqrt(running v)|_2
+// The last two are the distance of training from inference of Wang et al. 2022 (arXiv 2210.05153),
+// with the running statistics for those of the population.
 // PN-V and PowerNorm have no mean. PowerNorm's gradient does not pass through the statistics of the
 // batch: it has only the distance.
 #pragma once
@@ -44,6 +48,7 @@ struct NormBefore {
 
 struct BatchStatistics {
   double distance_mean = 0, distance_square = 0, gradient_mean = 0, gradient_square = 0;
+  double tid_mean = 0, tid_deviation = 0;
 };
 BatchStatistics batch_statistics(const NormValues& values, const NormBefore& before,
                                  const WatchedNorm& norm);

@@ -244,6 +244,7 @@ void judge_squares(const Trainings& of, const Trainings& batch, Result& result) 
 void add_statistics_checks(const std::vector<StatisticsRun>& runs, Result& result) {
   const std::string text = "translation", images = "cifar_resnet20";
   for (const StatisticsName& what : kStatisticsNames) {
+    if (!what.of_source) continue;
     const Trainings plain = batch_norm_of(runs, text, false);
     judge_networks(plain.empty() ? batch_norm_of(runs, text, true) : plain,
                    batch_norm_of(runs, images, false), what, result);

@@ -1,7 +1,7 @@
 // The observer of a norm's statistics (batch_statistics.h). A line has the update's "epoch", in
-// parts, the "site", and those of "dist_mu", "dist_square", "gnorm_mu" and "gnorm_square" that the
-// norm has. They are of the first micro-batch of the update, beside the running statistics before
-// it; where shards of a batch have statistics of their own, of its first shard.
+// parts, the "site", and those numbers of kStatisticsNames that the norm has. They are of the first
+// micro-batch of the update, beside the running statistics before it; where shards of a batch have
+// statistics of their own, of its first shard.
 #pragma once
 
 #include "studies/observers.h"

@@ -28,11 +28,12 @@ struct StatisticsRun {
 
 using StatisticsField = double BatchStatistics::*;
 
-// One of the four numbers of an update.
+// One of the numbers of an update.
 struct StatisticsName {
   const char *name, *words;
   StatisticsField field;
   bool of_mean, of_gradient;
+  bool of_source = true;  // Shen et al. draw it
 
   // Whether the norm has such a number: a mean of its rows, a gradient through its statistics.
   bool is_there(const std::string& norm) const;
@@ -45,7 +46,11 @@ inline constexpr StatisticsName kStatisticsNames[] = {
     {"gnorm_mu", "length of the gradient through the batch's means",
      &BatchStatistics::gradient_mean, true, true},
     {"gnorm_square", "length of the gradient through the batch's variances or mean squares",
-     &BatchStatistics::gradient_square, false, true}};
+     &BatchStatistics::gradient_square, false, true},
+    {"tid_mean", "distance of the batch's means from the running ones, in running deviations",
+     &BatchStatistics::tid_mean, true, false, false},
+    {"tid_deviation", "distance of the batch's deviations from the running ones, in these",
+     &BatchStatistics::tid_deviation, false, false, false}};
 
 // The values of one of the thirds of a training, 0 to 2. In the first the running statistics come
 // from 0 and 1.

@@ -236,12 +236,16 @@ TEST_CASE("batch statistics: two rows of one feature, by hand") {
       batch_statistics(values, before, {.op = nullptr, .is_centred = true, .eps = 0});
   CHECK(batch.distance_mean == doctest::Approx(1.5));
   CHECK(batch.distance_square == doctest::Approx(3));
+  CHECK(batch.tid_mean == doctest::Approx(0.75));
+  CHECK(batch.tid_deviation == doctest::Approx(0.5));
   CHECK(batch.gradient_mean == doctest::Approx(2));          // 2 * mean(dy) = 2 * 1
   CHECK(batch.gradient_square == doctest::Approx(2 * 0.5));  // mean(dy xhat) = 0.5
   const BatchStatistics quadratic =
       batch_statistics(values, before, {.op = nullptr, .is_centred = false, .eps = 0});
   CHECK(quadratic.distance_square == doctest::Approx(1));
   CHECK(quadratic.distance_mean == 0);
+  CHECK(quadratic.tid_mean == 0);
+  CHECK(quadratic.tid_deviation == doctest::Approx((std::sqrt(5) - 2) / 2));
   CHECK(quadratic.gradient_mean == 0);
   // (2 / sqrt 5) mean(dy xhat) xhat with mean(dy xhat) = 2.5 / sqrt 5, rows 1 / sqrt 5, 3 / sqrt 5.
   CHECK(quadratic.gradient_square == doctest::Approx(2 / 5.0 * 2.5 * 2 / std::sqrt(5)));
