@@ -5,10 +5,12 @@
 #include <optional>
 #include <tuple>
 
+#include "frontend/report/run.h"
 #include "studies/list.h"
 #include "studies/memory_training.h"
 #include "studies/sample.h"
 #include "studies/statistics_observer.h"
+#include "studies/statistics_ranks.h"
 #include "studies/summary.h"
 #include "studies/verdicts.h"
 #include "studies/zoo_job.h"
@@ -106,6 +108,20 @@ StatisticsRun trained_run(const Options& options, int i, const StatisticsVariant
   return run;
 }
 
+// The test result of a run, of averaged weights if it has them, else of the best ones.
+std::optional<double> tested_cost(const StoredRun& stored) {
+  const task::MetricInfo metric = stored.job.task().metrics().front();
+  const report::Run run = report::read_run(run_folder_of(stored.path));
+  for (const char* weights : {"averaged", "best", "last"}) {
+    const auto tested = run.test.find(weights);
+    if (tested == run.test.end()) continue;
+    for (const auto& [name, value] : tested->second) {
+      if (name == metric.name) return metric.higher_is_better ? -value : value;
+    }
+  }
+  return {};
+}
+
 // A run of `keel train --observe statistics`.
 StatisticsRun stored_run(const StoredRun& stored) {
   const std::string norm = setting_of(stored.job, "model.norm");
@@ -117,7 +133,8 @@ StatisticsRun stored_run(const StoredRun& stored) {
                     .seed = fmt::format("{}", stored.job.train().seed),
                     .training = training_text(stored),
                     .is_scaled = scales_rows(stored.job),
-                    .is_whole = is_whole(stored)};
+                    .is_whole = is_whole(stored),
+                    .cost = tested_cost(stored)};
   for (const auto& values : observed_lines(stored, "statistics")) {
     run.site = values.value("site", "");
     run.lines.push_back(statistics_line(values.at("step"), values));
@@ -266,6 +283,9 @@ Result statistics(const Options& options) {
       options.runs.empty() ? trained_runs(options) : stored_runs(options);
   Result result;
   result.tables = statistics_tables(runs);
+  if (Table ranks = ranks_table(runs); ranks.rows.size() > 1) {
+    result.tables.push_back(std::move(ranks));
+  }
   for (const StatisticsName& what : kStatisticsNames) {
     result.drawings.push_back(statistics_drawing(runs, what));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct StatisticsLine {
 // One training, with an eye on one norm.
 struct StatisticsRun {
   std::string task, norm, label, site, seed;
-  std::string training = {};  // training_text
-  bool is_scaled = false;     // the rows in front of the norm are
-  bool is_whole = false;      // it was trained to its end
+  std::string training = {};        // training_text
+  bool is_scaled = false;           // the rows in front of the norm are
+  bool is_whole = false;            // it was trained to its end
+  std::optional<double> cost = {};  // the first metric on the test rows, negative if more is better
   std::vector<StatisticsLine> lines = {};
 };
 
