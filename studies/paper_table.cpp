@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include "src/core/error.h"
 #include "src/core/nearest.h"
@@ -67,6 +69,18 @@ PaperRow row_of(const Json& json) {
   row.options = json.value("options", row.options);
   row.settings = json.value("settings", row.settings);
   return row;
+}
+
+using Settings = std::vector<std::string>;
+
+// The settings, but for keys that `own` has, and then those of `own`.
+Settings merged(Settings settings, const Settings& own) {
+  for (const std::string& setting : own) {
+    const std::string key = setting.substr(0, setting.find('=') + 1);
+    std::erase_if(settings, [&](const std::string& other) { return other.starts_with(key); });
+  }
+  settings.insert(settings.end(), own.begin(), own.end());
+  return settings;
 }
 
 template <class T>
@@ -140,12 +154,47 @@ const T* find_for(const std::map<std::string, T>& by_key, const PaperColumn& col
   return found == by_key.end() ? nullptr : &found->second;
 }
 
+// The rows of tables whose names have that ending.
+std::set<std::string> row_names(const Json& file, const std::string& ending) {
+  std::set<std::string> names;
+  for (const Json& table : file.at("table")) {
+    for (const std::string name : table.value("rows", Json::array())) {
+      if (name.ends_with(ending)) names.insert(name);
+    }
+  }
+  return names;
+}
+
+// A table's row "batchnorm-unscaled" is the row "batchnorm" with the settings of the control
+// "unscaled" and without the paper's values. A row of that name in the file gets the settings only.
+void add_control(const Json& file, const Json& control, std::vector<PaperRow>& rows) {
+  expect_known(control, {"name", "settings"});
+  const std::string ending = "-" + control.at("name").get<std::string>();
+  const std::set<std::string> names = row_names(file, ending);
+  check(!names.empty(), ErrorKind::kInternal,
+        "control {}: expected a table with a row NAME{}, got none",
+        control.at("name").get<std::string>(), ending);
+  for (const std::string& name : names) {
+    auto row = std::ranges::find(rows, name, &PaperRow::name);
+    if (row == rows.end()) {
+      PaperRow made = named(rows, &PaperRow::name, name.substr(0, name.size() - ending.size()));
+      made.name = name;
+      made.values.clear();
+      row = rows.insert(row, made);
+    }
+    for (const auto& [key, settings] : control.at("settings").items()) {
+      row->settings[key] = merged(settings, row->settings[key]);
+    }
+  }
+}
+
 std::vector<PaperTable> tables_of(const Json& file) {
-  expect_known(file, {"source", "table", "column", "row"});
+  expect_known(file, {"source", "table", "column", "row", "control"});
   std::vector<PaperColumn> columns;
   std::vector<PaperRow> rows;
   for (const Json& column : file.at("column")) columns.push_back(column_of(column));
   for (const Json& row : file.value("row", Json::array())) rows.push_back(row_of(row));
+  for (const Json& control : file.value("control", Json::array())) add_control(file, control, rows);
   for (const PaperRow& row : rows) {
     check(std::ranges::count(rows, row.name, &PaperRow::name) == 1, ErrorKind::kInternal,
           "row {}: expected one of that name, and a name for each row of one norm", row.name);
@@ -169,16 +218,10 @@ std::string norm_spec(const PaperRow& row, const PaperColumn& column, const std:
 
 std::vector<std::string> settings_for(const PaperRow& row, const PaperColumn& column,
                                       const std::string& recipe) {
-  std::vector<std::string> settings;
+  Settings settings;
   if (column.settings.contains(recipe)) settings = column.settings.at(recipe);
-  const std::vector<std::string>* own = find_for(row.settings, column, recipe);
-  if (own == nullptr) return settings;
-  for (const std::string& setting : *own) {
-    const std::string key = setting.substr(0, setting.find('=') + 1);
-    std::erase_if(settings, [&](const std::string& other) { return other.starts_with(key); });
-  }
-  settings.insert(settings.end(), own->begin(), own->end());
-  return settings;
+  const Settings* own = find_for(row.settings, column, recipe);
+  return own == nullptr ? settings : merged(std::move(settings), *own);
 }
 
 std::vector<PaperTable> read_paper_tables(std::string_view toml, const std::string& where) {

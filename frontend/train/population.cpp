@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/train/feeder.h"
+#include "frontend/train/shard_graph.h"
 #include "frontend/train/step_graph.h"
 #include "src/runtime/program_cache.h"
 
@@ -100,9 +103,7 @@ class PopulationPass {
                   {.arena = &arena_}) {}
 
   void run(const TellPass& tell) {
-    const auto seed = std::uint64_t(job_.train().seed);
-    const auto rows =
-        job_.splits().stream(task::Split::kTrain, {.batch = job_.train().batch, .shuffle = seed});
+    const auto rows = batches();
     const std::int64_t steps = rows->steps(0);
     for (std::int64_t step = 0; step < steps; ++step) {
       const task::Batch& batch = rows->at(0, step);
@@ -116,6 +117,18 @@ class PopulationPass {
   }
 
  private:
+  // The batches whose statistics training takes: whole updates, where micro-batches share theirs.
+  std::unique_ptr<task::Stream> batches() const {
+    const TrainOptions& train = job_.train();
+    const auto batches_of = [&](std::int64_t rows) {
+      return job_.splits().stream(task::Split::kTrain,
+                                  {.batch = rows, .shuffle = std::uint64_t(train.seed)});
+    };
+    std::unique_ptr<task::Stream> single = batches_of(train.batch);
+    const std::int64_t parts = std::min(train.accumulate, single->steps(0));
+    return parts > 1 && shares_statistics(job_) ? batches_of(train.batch * parts)
+                                                : std::move(single);
+  }
   // Training's forward. The averages that it would leave are outputs, and nothing persists.
   Graph build(const task::Sizes& sizes) {
     Graph g;

@@ -11,8 +11,8 @@
 
 namespace keel::train {
 
-// Runs the first epoch of the training rows forward, in the batches of training, with dropout and
-// the other noise of training. Every running mean, variance and quadratic mean of batchnorm,
+// Runs the first epoch of the training rows forward, in the batches of training, or in whole updates
+// where micro-batches share their statistics, with dropout and the other noise of training. Every running mean, variance and quadratic mean of batchnorm,
 // noisybatchnorm, recurrentbatchnorm, sequencebatchnorm and pn_v takes the unweighted mean of the
 // values over all batches that had a row; where no batch had one, the running average stays. As in
 // training, time steps beyond the last that has its own statistics do not count.

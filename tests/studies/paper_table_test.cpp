@@ -300,56 +300,16 @@ TEST_CASE("paper tables: every norm of Shen et al. is scaled, and each has a con
       CHECK(control.values.empty());
     }
   }
+  const PaperColumn& en_de = column_called(table, "en_de");
+  const PaperRow& power_control = row_called(table, "powernorm-unscaled");
+  CHECK(settings_for(power_control, en_de, "release") ==
+        Settings{"model.scaling=", "model.scaled_norms=", "train.statistics=local"});
+  CHECK(norm_spec(power_control, en_de) == "powernorm{heads=0,warmup=8000}");
 }
 
 TEST_CASE("paper tables: an unknown name is answered with the nearest") {
   CHECK_THROWS_WITH_AS(find_paper_table("xu-table5"),
                        "table 'xu-table5' is unknown; nearest: 'xu-table1'", Error);
-}
-
-TEST_CASE("paper tables: what a file may not say") {
-  const auto refused = [](const std::string& toml, const std::string& part) {
-    std::string what;
-    try {
-      read_paper_tables(toml, "file");
-    } catch (const Error& error) {
-      what = error.what();
-      CHECK(error.kind() == ErrorKind::kInternal);
-    }
-    CAPTURE(what);
-    CHECK(what.starts_with("file:"));
-    CHECK(what.find(part) != std::string::npos);
-  };
-  const std::string head =
-                        "source = \"P\"\n[[table]]\nname = \"t\"\nplace = \"1\"\nabout = \"a\"\n",
-                    column = "[[column]]\nname = \"c\"\ntask = \"x\"\n";
-  CHECK(read_paper_tables(head + column, "file")[0].source == "P, 1");
-  const PaperTable drawn =
-      read_paper_tables(head + "axis = \"updates\"\nlog_x = true\n" + column, "file")[0];
-  CHECK(drawn.along_updates);
-  CHECK(drawn.log_x);
-  const std::string twins = "[[row]]\nnorm = \"n\"\n[[row]]\nname = \"m\"\nnorm = \"n\"\n";
-  const PaperTable named =
-      read_paper_tables(head + "rows = [\"m\", \"n\"]\n" + column + twins, "file")[0];
-  CHECK(named.rows[0].norm == "n");
-  CHECK(named.rows[0].name == "m");
-  CHECK(named.rows[1].name == "n");
-  refused(head + column + twins + "[[row]]\nname = \"m\"\nnorm = \"o\"\n",
-          "row m: expected one of that name");
-  refused(head + "axis = \"time\"\n" + column,
-          "table t: axis: expected epochs or updates, got 'time'");
-  refused("x", "file:1: ");
-  refused(head, "column");
-  refused(head + "rows = [\"r\"]\n" + column, "'r' is not in the file");
-  refused(head + "columns = [\"d\"]\n" + column, "'d' is not in the file");
-  refused(head + "systems = [{ name = \"s\", values = { d = \"1\" } }]\n" + column,
-          "'d' is not in the file");
-  refused(head + column + "taks = 1\n", "'taks' is unknown; nearest: 'task'");
-  refused(head + column + "metric = \"m\"\n", "column c: expected recipes and a metric");
-  refused(head + column + "digits = \"2\"\n", "type");
-  refused(head + column + "data = \"here\"\n", "column c: data: expected builtin, got 'here'");
-  refused(head + column + "[[row]]\nnorm = \"n\"\nvalues = { d = \"1\" }\n",
-          "'d' is not in the file");
 }
 
 }  // namespace

@@ -105,6 +105,26 @@ TEST_CASE("population statistics: one batch that is the whole split evaluates as
   CHECK(net.evaluator.run(*rows).loss == doctest::Approx(loss).epsilon(1e-12));
 }
 
+// As in training, also where an update is longer than an epoch.
+TEST_CASE("population statistics: micro-batches that share their statistics are one batch") {
+  const auto taken = [](test::Settings settings) {
+    settings.push_back("model.norm=batchnorm");
+    Loaded net(settings);
+    net.pass();
+    return net.read("fc2/norm/running_var");
+  };
+  const std::vector<double> whole = taken({"train.batch=275"});
+  for (const char* parts : {"5", "100"}) {
+    CAPTURE(parts);
+    const std::string accumulate = std::string("train.accumulate=") + parts;
+    const std::vector<double> shared = taken({"train.batch=55", accumulate}),
+                              local =
+                                  taken({"train.batch=55", accumulate, "train.statistics=local"});
+    CHECK(shared[0] == doctest::Approx(whole[0]).epsilon(1e-10));
+    CHECK(local[0] != doctest::Approx(whole[0]).epsilon(1e-3));
+  }
+}
+
 // Beyond its last own time step a recurrent norm moves no average in training, and none here.
 TEST_CASE("population statistics: every time step has its own, and the last is that step's alone") {
   Loaded apart({"model.norm=recurrentbatchnorm{steps=1000}"}, "attentive_reader");
