@@ -90,7 +90,8 @@ TEST_CASE("backend mixture_density: a component without weight is as if it were 
   for (std::int64_t i = 0; i < kRows; ++i) {
     CHECK(got.at("y0").at(i) == doctest::Approx(expected.at("y0").at(i)).epsilon(1e-6));
   }
-  for (const double d : got.at("d0").to(DType::kF64).as<double>()) CHECK(std::isfinite(d));
+  const Tensor dx = got.at("d0").to(DType::kF64);
+  for (const double d : dx.as<double>()) CHECK(std::isfinite(d));
 }
 
 }  // namespace
