@@ -15,7 +15,7 @@ void add_rounds(CLI::App& app, int& rounds) {
 void add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& modes) {
   CLI::Option* name =
       app.add_option("--peer", peer.name,
-                     "measure PyTorch beside keel: torch, in a child process (KEEL_PYTHON)")
+                     "also measure PyTorch: torch, in a child process (KEEL_PYTHON)")
           ->check(CLI::IsMember({"torch"}));
   app.add_option("--peer-modes", peer.modes,
                  "how PyTorch runs, separated by commas; default: usual, on cuda all")
@@ -58,7 +58,7 @@ void add_bench_recurrent(CLI::App& bench, Command command) {
   add_peer(*app, args->bench.peer, kStepPeerModes);
   add_rounds(*app, args->bench.rounds);
   add_backend_options(*app, args->bench.run);
-  app->add_flag("--profile", args->bench.profile, "also the time of every node");
+  app->add_flag("--profile", args->bench.profile, "also print the time of every node");
   app->footer(
       "examples:\n"
       "  keel bench recurrent --threads 2 --rounds 20\n"
@@ -77,7 +77,7 @@ void add_bench_table(CLI::App& bench, Command command) {
   add_size("--vocabulary", args->vocabulary, "rows of the table");
   add_size("--width", args->width, "of a row");
   add_size("--ids", args->ids, "of a batch");
-  app->add_option("--optimizer", args->optimizer, "as train.optimizer")
+  app->add_option("--optimizer", args->optimizer, "like train.optimizer")
       ->check(CLI::IsMember({"sgd", "adam", "adagrad", "rmsprop_graves"}))
       ->capture_default_str();
   add_rounds(*app, args->rounds);
@@ -98,7 +98,7 @@ void add_bench_softmax(CLI::App& bench, Command command) {
   add_size("--rows", args->rows, "of a batch");
   app->add_option("--cutoffs", args->cutoffs, "of an adaptive softmax, separated by commas")
       ->delimiter(',');
-  app->add_option("--label-smoothing", args->label_smoothing, "as model.label_smoothing")
+  app->add_option("--label-smoothing", args->label_smoothing, "like model.label_smoothing")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   add_peer(*app, args->bench.peer, kStepPeerModes);
@@ -119,14 +119,15 @@ void add_bench_ranks(CLI::App& bench, Command command) {
   const auto add_size = [&](const char* name, int& count, int least, const char* about) {
     app->add_option(name, count, about)->check(CLI::Range(least, 100000))->capture_default_str();
   };
-  add_size("--ranks", args->ranks, 2, "processes of one thread, beside one process of as many");
+  add_size("--ranks", args->ranks, 2,
+           "processes of one thread, compared with one process of as many");
   add_size("--shards", args->shards, 2, "of a batch");
   add_size("--rounds", args->rounds, 1, "times that each way is started");
   add_size("--steps", args->steps, 1, "timed steps of each start");
   add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"}, "with --here or mpirun");
   app->add_flag("--here", args->here, "measure only this process, and start no other");
   app->footer(
-      "Starts itself by mpirun. Under mpirun it measures the processes that are there.\n"
+      "Starts itself by mpirun. Under mpirun it measures the processes that mpirun started.\n"
       "\n"
       "examples:\n"
       "  keel bench ranks text_classifier\n"
@@ -135,7 +136,8 @@ void add_bench_ranks(CLI::App& bench, Command command) {
 }
 
 void add_bench_norms(CLI::App& bench, Command command) {
-  CLI::App* app = bench.add_subcommand("norms", "norms beside a plain copy of the same bytes");
+  CLI::App* app =
+      bench.add_subcommand("norms", "norms, compared with a plain copy of the same bytes");
   auto args = std::make_shared<NormBenchArgs>();
   app->add_option("norms", args->norms, "name or name{option=value,...}; default: all");
   app->add_option("--shapes", args->shapes, "ROWSxWIDTH or NxCxHxW, separated by commas")
@@ -172,7 +174,7 @@ void add_bench_norms(CLI::App& bench, Command command) {
 }
 
 void add_bench_accuracy(CLI::App& bench, Command command) {
-  CLI::App* app = bench.add_subcommand("accuracy", "norms beside the float64 reference");
+  CLI::App* app = bench.add_subcommand("accuracy", "norms, compared with the float64 reference");
   auto args = std::make_shared<AccuracyArgs>();
   app->add_option("norms", args->norms,
                   "name or name{option=value,...}; default: all but those below");
@@ -203,11 +205,11 @@ void add_bench(Command command) {
     add_run_options(*sub, args->run, "paper")->required();
     add_rounds(*sub, args->rounds);
     if (run == run_bench_step) add_peer(*sub, args->peer, kStepPeerModes);
-    sub->add_flag("--profile", args->profile, "also the time of every node");
+    sub->add_flag("--profile", args->profile, "also print the time of every node");
     sub->callback([args, run, command] { command.code = run(*args); });
     return sub;
   };
-  add("step", "a training step beside its matrix products and one pass of its optimizer",
+  add("step", "a training step, compared with its matrix products and one pass of its optimizer",
       run_bench_step)
       ->footer(
           "examples:\n"

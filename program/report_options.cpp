@@ -26,7 +26,7 @@ void add_report(Command command) {
       "  keel report runs/ln runs/bn\n"
       "  keel report runs/* --out report --json\n"
       "  keel report runs/captions-* --axis updates    like figure 1 of Ba et al.\n"
-      "  keel report runs/writing-* --axis updates --log-x    as figure 5");
+      "  keel report runs/writing-* --axis updates --log-x    like figure 5");
   app->callback([args, command] { command.code = run_report(*args); });
 }
 

@@ -35,7 +35,7 @@ void add_language(CLI::App& app, std::string& language) {
 
 void add_tokenize(CLI::App& text, const Command& command) {
   auto [app, args] = add_action<TokenizeArgs>(
-      text, command, {"tokenize", "tokens as Moses makes them, a space between"}, run_tokenize);
+      text, command, {"tokenize", "split text into tokens, as Moses does"}, run_tokenize);
   add_language(*app, args.options.language);
   app->add_flag("--aggressive", args.options.aggressive_hyphens, "'a-b' becomes 'a @-@ b'");
   app->add_flag("--no-escape", args.no_escape, "leave & | < > ' \" [ ] as they are");
@@ -57,9 +57,9 @@ void add_detokenize(CLI::App& text, const Command& command) {
 }
 
 void add_case(CLI::App& text, const Command& command) {
-  add_action<NoArgs>(text, command, {"lower", "capitals of every script in lower case"},
-                     [](const NoArgs&) { return run_lower(); })
-      .first->footer("examples:\n  echo 'TEN' | keel text lower");
+  add_action<NoArgs>(text, command, {"lower", "convert capitals to lower case"}, [](const NoArgs&) {
+    return run_lower();
+  }).first->footer("examples:\n  echo 'TEN' | keel text lower");
   auto [app, args] = add_action<NormalizeArgs>(
       text, command, {"normalize", "characters of several parts in one (Unicode NFC)"},
       run_normalize);
@@ -75,8 +75,8 @@ void add_case(CLI::App& text, const Command& command) {
 }
 
 void add_clean(CLI::App& text, const Command& command) {
-  auto [app, args] = add_action<CleanArgs>(
-      text, command, {"clean", "leave out pairs by their lengths"}, run_clean);
+  auto [app, args] =
+      add_action<CleanArgs>(text, command, {"clean", "drop pairs by their lengths"}, run_clean);
   app->add_option("source", args.source, "a file of tokens, a sentence a line")->required();
   app->add_option("target", args.target, "the file that goes with it")->required();
   app->add_option("out_source", args.out_source, "output: the kept lines of the first")->required();
@@ -84,7 +84,8 @@ void add_clean(CLI::App& text, const Command& command) {
       ->required();
   app->add_option("--min", args.options.min_tokens, "the fewest tokens")->capture_default_str();
   app->add_option("--max", args.options.max_tokens, "the most tokens")->capture_default_str();
-  app->add_option("--ratio", args.options.max_ratio, "the longer side by the shorter, at most")
+  app->add_option("--ratio", args.options.max_ratio,
+                  "largest ratio of the longer side to the shorter")
       ->capture_default_str();
   app->footer("examples:\n  keel text clean tok.de tok.en clean.de clean.en --max 80");
 }
@@ -120,7 +121,7 @@ void add_bpe(CLI::App& text, const Command& command) {
       *bpe, command, {"apply", "cut words, with '@@ ' between their parts"}, run_bpe_apply);
   app->add_option("codes", args.codes, "a file of merges, of subword-nmt too")->required();
   app->footer("examples:\n  keel text bpe apply codes < train.de > train.bpe.de");
-  add_action<NoArgs>(*bpe, command, {"undo", "put words together again"}, [](const NoArgs&) {
+  add_action<NoArgs>(*bpe, command, {"undo", "join sub-words into words"}, [](const NoArgs&) {
     return run_bpe_undo();
   }).first->footer("examples:\n  echo 'lo@@ w@@ er' | keel text bpe undo");
   bpe->footer(
@@ -136,7 +137,8 @@ void add_vocab(CLI::App& text, const Command& command) {
       ->capture_default_str();
   app->add_option("--max-symbols", args.options.max_symbols, "the most symbols; 0: no limit")
       ->capture_default_str();
-  app->add_option("--multiple", args.options.multiple, "fill up to a multiple, 4 specials included")
+  app->add_option("--multiple", args.options.multiple,
+                  "pad to a multiple, 4 special symbols included")
       ->capture_default_str();
   app->footer("examples:\n  keel text vocab train.bpe.de train.bpe.en --output dict.txt");
 }
@@ -148,7 +150,7 @@ void add_bleu(CLI::App& text, const Command& command) {
   app->add_option("reference", args.reference, "the file that goes with it")->required();
   add_choice(*app, "--tokenize", args.tokens, {"none", "compound", "13a"},
              "words as given, with compounds split (WMT En-De), or as sacrebleu's 13a, smoothed");
-  app->add_flag("--lowercase", args.lower_case, "capitals do not matter");
+  app->add_flag("--lowercase", args.lower_case, "ignore case");
   app->add_flag("--json", args.json, "machine-readable output on stdout");
   app->footer(
       "examples:\n  keel text bleu said.en test.en\n"
