@@ -6,8 +6,8 @@
 
 The number of a word falls as 1 / rank among the 8,000 most frequent ones and faster beyond, as in
 texts, so that a longer text has more different words: 4,500,000 pairs have 1.7 million a side. A
-target sentence is its source with every two neighbours exchanged and every word spelled in the other
-language. A number of lines and a seed always give the same files. DIR is a new folder.
+target sentence is its source with every two neighbours exchanged and every word spelled in the
+other language. A number of lines and a seed always give the same files. DIR is a new folder.
 """
 import argparse
 import math
