@@ -11,11 +11,12 @@
 
 namespace keel::train {
 
-// Runs the first epoch of the training rows forward, in the batches of training, or in whole updates
-// where micro-batches share their statistics, with dropout and the other noise of training. Every running mean, variance and quadratic mean of batchnorm,
-// noisybatchnorm, recurrentbatchnorm, sequencebatchnorm and pn_v takes the unweighted mean of the
-// values over all batches that had a row; where no batch had one, the running average stays. As in
-// training, time steps beyond the last that has its own statistics do not count.
+// Runs the first epoch of the training rows forward, in the batches of training, or in whole
+// updates where micro-batches share their statistics, with dropout and the other noise of training.
+// Every running mean, variance and quadratic mean of batchnorm, noisybatchnorm, recurrentbatchnorm,
+// sequencebatchnorm and pn_v takes the unweighted mean of the values over all batches that had a
+// row; where no batch had one, the running average stays. As in training, time steps beyond the
+// last that has its own statistics do not count.
 // Nothing else in `variables` changes. `tell` receives the batches done and the number that there
 // are.
 //   variables: those of an evaluation, with the weights loaded
