@@ -183,6 +183,31 @@ void backward_sums(const Binding& b, const BatchSampler& plan, std::size_t block
   });
 }
 
+// The mean and the slope of a register's worth of channels in dx.
+struct Slopes {
+  WideDoubles mean_dy, slope;
+};
+
+// The same as ShiftedBackward has them, with the gradient of the penalty. `shares` are 1 / K and
+// 1 / N, or 0 for a batch without a row.
+template <class Part>
+Slopes with_penalty(Part part, const Binding& b, const BatchNormAttrs& attrs, std::size_t c,
+                    const Slopes& usual, const Slopes& shares, Floats scale) {
+  const auto of = [&](int place)
+                      HWY_ATTR { return part.load_or(b.inputs[place].as<float>() + c, 1); };
+  const WideDoubles mean = WideDoubles::of(of(BackIn::kMean)),
+                    deviation = WideDoubles::all(1) / WideDoubles::of(of(BackIn::kRstd));
+  const WideDoubles running_mean = WideDoubles::of(of(BackIn::kNextRunningMean)),
+                    variance = WideDoubles::of(of(BackIn::kNextRunningVar));
+  const WideDoubles running = (variance + WideDoubles::all(attrs.eps)).sqrt();
+  const WideDoubles by_mean = WideDoubles::all(2 * attrs.mean_penalty) * (mean - running_mean);
+  const WideDoubles by_deviation =
+      WideDoubles::all(2 * attrs.deviation_penalty) * (deviation - running);
+  const WideDoubles factor = WideDoubles::of(scale);
+  return {factor * usual.mean_dy - by_mean * shares.mean_dy,
+          factor * usual.slope - by_deviation * shares.slope};
+}
+
 // Computes dgain, dbias and the constants of dx from the sums of all blocks.
 void backward_statistics(const Binding& b, const BatchSampler& plan, const Tile& tile) {
   const ColumnCounts counts = backward_counts(b, plan);
@@ -199,11 +224,15 @@ void backward_statistics(const Binding& b, const BatchSampler& plan, const Tile&
     const WideDoubles dgain = total(2, c) - low * dy;
     const Floats rstd = part.load(b.inputs[BackIn::kRstd].as<float>() + c);
     const float* gain = b.inputs[BackIn::kGain].as<float>();
+    const Floats scale = gain ? hn::Mul(rstd, part.load(gain + c)) : rstd;
+    Slopes slopes{dy * mean_share, dgain * slope_share};
+    if (plan.attrs.has_penalty()) {
+      slopes = with_penalty(part, b, plan.attrs, c, slopes, {mean_share, slope_share}, scale);
+    }
     part.store(low.floats(), plan.constant(b.workspace, kLow) + c);
-    part.store(gain ? hn::Mul(rstd, part.load(gain + c)) : rstd,
-               plan.constant(b.workspace, kScale) + c);
-    part.store((dy * mean_share).floats(), plan.constant(b.workspace, kMeanDy) + c);
-    part.store((dgain * slope_share).floats(), plan.constant(b.workspace, kSlope) + c);
+    part.store(scale, plan.constant(b.workspace, kScale) + c);
+    part.store(slopes.mean_dy.floats(), plan.constant(b.workspace, kMeanDy) + c);
+    part.store(slopes.slope.floats(), plan.constant(b.workspace, kSlope) + c);
     if (b.outputs[BackOut::kDgain]) {
       part.store(dgain.floats(), b.outputs[BackOut::kDgain].as<float>() + c);
     }
@@ -216,15 +245,16 @@ void backward_statistics(const Binding& b, const BatchSampler& plan, const Tile&
 template <class T>
 void backward_write(const Binding& b, const BatchSampler& plan, const Tile& tile) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred_gradient(tile, mask_of(b),
-                         CentredBackward<T>{{b.inputs[BackIn::kMean].as<float>(),
-                                             b.inputs[BackIn::kRstd].as<float>(), constant(kLow)},
-                                            b.inputs[BackIn::kX].as<T>(),
-                                            b.inputs[BackIn::kDy].as<T>(),
-                                            constant(kScale),
-                                            constant(kMeanDy),
-                                            constant(kSlope)},
-                         ResultRows(b, tile.run_length()));
+  const CentredBackward<T> in{
+      {b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(), constant(kLow)},
+      b.inputs[BackIn::kX].as<T>(),
+      b.inputs[BackIn::kDy].as<T>(),
+      constant(kScale),
+      constant(kMeanDy),
+      constant(kSlope)};
+  const ResultRows dx(b, tile.run_length());
+  plan.attrs.has_penalty() ? write_centred_gradient(tile, mask_of(b), ShiftedBackward<T>{in}, dx)
+                           : write_centred_gradient(tile, mask_of(b), in, dx);
 }
 
 // In evaluation dx = scale * dy.
