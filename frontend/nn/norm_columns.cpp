@@ -177,7 +177,7 @@ struct BatchRenormOptions : AffineOptions {
 
 constexpr const char* kTorchBatchNorm =
     "PyTorch's BatchNorm has momentum = 1 - keep (0.1 by default), eps=1e-5, initial gains of 1, "
-    "and an unbiased running variance (running_unbiased=true); here it is biased";
+    "no penalties, and an unbiased running variance (running_unbiased=true); here it is biased";
 
 }  // namespace
 

@@ -66,7 +66,7 @@ struct CentredBackward {
     return hn::Mul(scale, hn::NegMulAdd(xhat, slope, hn::Sub(dy, mean_dy)));
   }
 };
-// dx = scale * dy - mean_dy - xhat * slope, where the last two hold the scale, and terms without it.
+// dx = scale * dy - mean_dy - xhat * slope: mean_dy and slope hold the scale, and terms without it.
 template <class T>
 struct ShiftedBackward : CentredBackward<T> {
   static HWY_INLINE Floats dx(Floats dy, Floats xhat, Floats scale, Floats mean_dy, Floats slope) {

@@ -188,24 +188,18 @@ struct Slopes {
   WideDoubles mean_dy, slope;
 };
 
-// The same as ShiftedBackward has them, with the gradient of the penalty. `shares` are 1 / K and
-// 1 / N, or 0 for a batch without a row.
+// What a penalty takes off both. `shares` are 1 / K and 1 / N, or 0 for a batch without a row.
 template <class Part>
-Slopes with_penalty(Part part, const Binding& b, const BatchNormAttrs& attrs, std::size_t c,
-                    const Slopes& usual, const Slopes& shares, Floats scale) {
-  const auto of = [&](int place)
-                      HWY_ATTR { return part.load_or(b.inputs[place].as<float>() + c, 1); };
-  const WideDoubles mean = WideDoubles::of(of(BackIn::kMean)),
-                    deviation = WideDoubles::all(1) / WideDoubles::of(of(BackIn::kRstd));
-  const WideDoubles running_mean = WideDoubles::of(of(BackIn::kNextRunningMean)),
-                    variance = WideDoubles::of(of(BackIn::kNextRunningVar));
-  const WideDoubles running = (variance + WideDoubles::all(attrs.eps)).sqrt();
-  const WideDoubles by_mean = WideDoubles::all(2 * attrs.mean_penalty) * (mean - running_mean);
-  const WideDoubles by_deviation =
-      WideDoubles::all(2 * attrs.deviation_penalty) * (deviation - running);
-  const WideDoubles factor = WideDoubles::of(scale);
-  return {factor * usual.mean_dy - by_mean * shares.mean_dy,
-          factor * usual.slope - by_deviation * shares.slope};
+Slopes of_penalty(Part part, const Binding& b, const BatchNormAttrs& attrs, std::size_t c,
+                  const Slopes& shares) {
+  const auto of = [&](int place) HWY_ATTR {
+    return WideDoubles::of(part.load_or(b.inputs[place].as<float>() + c, 1));
+  };
+  const WideDoubles mean = of(BackIn::kMean) - of(BackIn::kNextRunningMean);
+  const WideDoubles running = (of(BackIn::kNextRunningVar) + WideDoubles::all(attrs.eps)).sqrt();
+  const WideDoubles deviation = WideDoubles::all(1) / of(BackIn::kRstd) - running;
+  return {WideDoubles::all(2 * attrs.mean_penalty) * mean * shares.mean_dy,
+          WideDoubles::all(2 * attrs.deviation_penalty) * deviation * shares.slope};
 }
 
 // Computes dgain, dbias and the constants of dx from the sums of all blocks.
@@ -227,7 +221,9 @@ void backward_statistics(const Binding& b, const BatchSampler& plan, const Tile&
     const Floats scale = gain ? hn::Mul(rstd, part.load(gain + c)) : rstd;
     Slopes slopes{dy * mean_share, dgain * slope_share};
     if (plan.attrs.has_penalty()) {
-      slopes = with_penalty(part, b, plan.attrs, c, slopes, {mean_share, slope_share}, scale);
+      const Slopes less = of_penalty(part, b, plan.attrs, c, {mean_share, slope_share});
+      const WideDoubles factor = WideDoubles::of(scale);  // as ShiftedBackward has them
+      slopes = {factor * slopes.mean_dy - less.mean_dy, factor * slopes.slope - less.slope};
     }
     part.store(low.floats(), plan.constant(b.workspace, kLow) + c);
     part.store(scale, plan.constant(b.workspace, kScale) + c);
