@@ -1,7 +1,42 @@
 """Norms of a feature by its statistics over the batch."""
 
 
+class _Beside(torch.autograd.Function):
+    """y, and a loss that is added to what y is differentiated for."""
+
+    @staticmethod
+    def forward(_, y, loss):
+        return y.view_as(y)
+
+    @staticmethod
+    def backward(_, dy):
+        return dy, dy.new_ones(())
+
+
+def with_penalties(n, norm, running):
+    """The norm with the loss that keeps the batch's statistics near the running ones."""
+    of_mean, of_deviation = n.number("mean_penalty"), n.number("deviation_penalty")
+    mean, var, rate = *running, 1 - n.number("keep")
+
+    def forward(x):
+        batch_var, batch_mean = torch.var_mean(x, n.batch_axes, unbiased=False)
+        with torch.no_grad():
+            mean.lerp_(batch_mean, rate)
+            var.lerp_(batch_var, rate)
+        deviations = torch.sqrt(batch_var + n.eps) - torch.sqrt(var + n.eps)
+        loss = of_mean * (batch_mean - mean).square().sum()
+        return _Beside.apply(norm(x), loss + of_deviation * deviations.square().sum())
+    return forward
+
+
 def batch_norm(n):
+    if float(n.options.get("mean_penalty", 0)) or float(n.options.get("deviation_penalty", 0)):
+        own = n.state(0.0, (n.features,)).now, n.state(1.0, (n.features,)).now
+        return with_penalties(n, plain_batch_norm(n), own)
+    return plain_batch_norm(n)
+
+
+def plain_batch_norm(n):
     # The running variance is PyTorch's own, unbiased: as much work.
     mean, var = n.state(0.0, (n.features,)).now, n.state(1.0, (n.features,)).now
     rate = 1 - n.number("keep")

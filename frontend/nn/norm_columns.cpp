@@ -22,6 +22,7 @@ struct BatchNormOptions : AffineOptions {
   double eps = 1e-5, keep = 0.9;
   bool unbiased = false, running_unbiased = false;
   ColumnPadding padding = ColumnPadding::kExact;
+  double mean_penalty = 0, deviation_penalty = 0;
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
@@ -29,8 +30,14 @@ struct BatchNormOptions : AffineOptions {
     return std::tuple_cat(
         std::tuple{field("eps", &T::eps), field("keep", &T::keep), field("gain", &T::gain),
                    field("bias", &T::bias), field("unbiased", &T::unbiased),
-                   field("running_unbiased", &T::running_unbiased), field("padding", &T::padding)},
+                   field("running_unbiased", &T::running_unbiased), field("padding", &T::padding),
+                   field("mean_penalty", &T::mean_penalty),
+                   field("deviation_penalty", &T::deviation_penalty)},
         first_values());
+  }
+  void validate(const OptionRanges& ranges) const {
+    ranges.at_least(0.0, "mean_penalty", mean_penalty);
+    ranges.at_least(0.0, "deviation_penalty", deviation_penalty);
   }
   Value apply(NormStates& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
@@ -44,7 +51,9 @@ struct BatchNormOptions : AffineOptions {
                           .unbiased = unbiased,
                           .running_unbiased = running_unbiased,
                           .training = memory.net.training(),
-                          .padding = padding});
+                          .padding = padding,
+                          .mean_penalty = mean_penalty,
+                          .deviation_penalty = deviation_penalty});
   }
 };
 
@@ -89,6 +98,7 @@ struct NoisyBatchNormOptions : BatchNormOptions {
                                      field("r_mean", &T::r_mean), field("r_std", &T::r_std)});
   }
   void validate(const OptionRanges& ranges) const {
+    BatchNormOptions::validate(ranges);
     for (const auto& [option, width] :
          {std::pair{"n_mean", n_mean}, {"r_mean", r_mean}, {"r_std", r_std}}) {
       ranges.at_least(0.0, option, width);
@@ -167,7 +177,7 @@ struct BatchRenormOptions : AffineOptions {
 
 constexpr const char* kTorchBatchNorm =
     "PyTorch's BatchNorm has momentum = 1 - keep (0.1 by default), eps=1e-5, initial gains of 1, "
-    "and an unbiased running variance (running_unbiased=true); here it is biased";
+    "no penalties, and an unbiased running variance (running_unbiased=true); here it is biased";
 
 }  // namespace
 

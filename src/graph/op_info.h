@@ -127,7 +127,9 @@ struct NormCurve {
 // alone; nu, gz or both, the running mean of g xhat and those of the last steps; score, the sum of
 // x b over a row, where the gain is tanh(score) a + gain. The output next_S is the next value of
 // the state that the input S reads. An input is a learned parameter if the backward has an output
-// for its gradient, dalpha for alpha. The attribute `offset` is added to the gain.
+// for its gradient, dalpha for alpha. The attribute `offset` is added to the gain; mean_penalty and
+// deviation_penalty weigh the terms of a loss beside y by which dx keeps mean and 1 / rstd near
+// what next_running_mean and next_running_var, inputs of the backward, give.
 struct NormTraits {
   NormGroups groups = NormGroups::kRows;
   // Whether training normalizes by running statistics, and not only by those of the batch.

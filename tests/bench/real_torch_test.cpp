@@ -33,6 +33,7 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
                                  "layernorm{axes=2}",
                                  "batchrenorm{r_max=2,d_max=1}",
                                  "batchrenorm{r_start=0,r_end=4,d_start=1,d_end=4,updates=100000}",
+                                 "batchnorm{mean_penalty=5,deviation_penalty=3}",
                                  "mabn{m=2,warmup=1,clip_after=1}",
                                  "unifiednorm{m=2,warmup=1,clip_after=1}",
                                  "powernorm{heads=0,warmup=2}",

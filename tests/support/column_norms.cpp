@@ -123,7 +123,10 @@ const std::vector<ColumnNorm>& column_norms() {
       power_norm("power_norm", {}),
       power_norm("power_norm in its warm-up", {.warmup = 100}),
       power_norm("power_norm of the paper", {.mode = PowerNormMode::kPaper, .warmup = 100}),
-      power_norm("padded power_norm", {.pad_stats = true})};
+      power_norm("padded power_norm", {.pad_stats = true}),
+      batch_norm("batch_norm with penalties", {.mean_penalty = 0.7, .deviation_penalty = 0.4}),
+      batch_norm("padded batch_norm with penalties",
+                 {.padding = ColumnPadding::kPnCode, .mean_penalty = 7})};
   return norms;
 }
 

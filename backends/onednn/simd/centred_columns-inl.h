@@ -61,11 +61,22 @@ struct CentredBackward {
   CentredChannels channels;
   const T *x, *dy;
   const float *scale, *mean_dy, *slope;
+
+  static HWY_INLINE Floats dx(Floats dy, Floats xhat, Floats scale, Floats mean_dy, Floats slope) {
+    return hn::Mul(scale, hn::NegMulAdd(xhat, slope, hn::Sub(dy, mean_dy)));
+  }
+};
+// dx = scale * dy - mean_dy - xhat * slope: mean_dy and slope hold the scale, and terms without it.
+template <class T>
+struct ShiftedBackward : CentredBackward<T> {
+  static HWY_INLINE Floats dx(Floats dy, Floats xhat, Floats scale, Floats mean_dy, Floats slope) {
+    return hn::MulSub(scale, dy, hn::MulAdd(xhat, slope, mean_dy));
+  }
 };
 
 // Writes dx of a tile, and 0 in the rows left out. dx may be dy.
-template <class Xhat, class T>
-HWY_INLINE void write_centred_gradient_by(const Tile& tile, const CentredBackward<T>& in,
+template <class Xhat, class Backward>
+HWY_INLINE void write_centred_gradient_by(const Tile& tile, const Backward& in,
                                           const ResultRows& dx) {
   struct Constants {
     Xhat xhat;
@@ -78,14 +89,14 @@ HWY_INLINE void write_centred_gradient_by(const Tile& tile, const CentredBackwar
   with_put(dx, [&](auto put) KEEL_LOOP_BODY {
     const auto body = [x = in.x, dy = in.dy, put](auto part, const Constants& k,
                                                   std::size_t i) KEEL_LOOP_BODY {
-      const Floats g = hn::Sub(part.load(dy + i), k.mean_dy), xhat = k.xhat(part.load(x + i));
-      put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
+      const Floats xhat = k.xhat(part.load(x + i));
+      put(part, Backward::dx(part.load(dy + i), xhat, k.scale, k.mean_dy, k.slope), i);
     };
     for_tile(tile, at, body, &dx);
   });
 }
-template <class T>
-HWY_INLINE void write_centred_gradient(const Tile& tile, RowMask mask, const CentredBackward<T>& in,
+template <class Backward>
+HWY_INLINE void write_centred_gradient(const Tile& tile, RowMask mask, const Backward& in,
                                        const ResultRows& dx) {
   any_far(in.channels.mean + tile.first, tile.channels)
       ? write_centred_gradient_by<FarStandardize>(tile, in, dx)

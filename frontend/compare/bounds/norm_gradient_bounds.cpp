@@ -19,6 +19,7 @@ constexpr double kBackward = kBackwardBound * 2 * kEps;
 struct GroupTerms {
   double largest_g = 0, largest_xhat = 0, products = 0;  // products: the sum of |g xhat|
   double sum_g = 0, kept = 0;                            // sum_g: of |g|
+  double by_mean = 0, by_deviation = 0;  // of a penalty, the latter to be multiplied by xhat
 
   double mean_product() const { return products / std::max(kept, 1.0); }
   double mean_g() const { return sum_g / std::max(kept, 1.0); }
@@ -34,13 +35,15 @@ class NormGradient {
   NormGradient(const ComparedNode& n, Bounds& bounds)
       : n_(n), bounds_(bounds), view_(n, true), terms_(view_.groups()) {
     for (std::size_t e = 0; e < view_.size(); ++e) take(e);
+    take_penalty();
   }
 
   void bound_dx() {
     if (view_.is_scaled()) return bound_scaled_dx();
     for (std::size_t e = 0; e < view_.size(); ++e) {
       const std::size_t k = view_.group(e);
-      bounds_[0].as<double>()[e] = kBackward * dx_scale(k) + of_centre_in_dx(k) + kTiny;
+      bounds_[0].as<double>()[e] =
+          kBackward * (dx_scale(k) + of_penalty(k)) + of_centre_in_dx(k) + kTiny;
     }
   }
 
@@ -96,6 +99,25 @@ class NormGradient {
     t.kept += view_.is_kept(e) ? 1 : 0;
   }
 
+  // What a penalty adds to dx: it keeps mean and 1 / rstd near those of the running statistics.
+  void take_penalty() {
+    const Attrs& attrs = n_.node().attrs;
+    const double of_mean = attrs.number("mean_penalty").value_or(0),
+                 of_deviation = attrs.number("deviation_penalty").value_or(0);
+    const int mean = input_place(*n_.node().op, "next_running_mean"),
+              variance = input_place(*n_.node().op, "next_running_var");
+    if (mean < 0 || !n_.has(mean) || of_mean + of_deviation == 0) return;
+    for (std::size_t k = 0; k < terms_.size(); ++k) {
+      const double s = std::sqrt(n_.in(variance)[k] + attrs.number("eps").value());
+      const double weight = 2 / std::max(terms_[k].kept, 1.0);
+      terms_[k].by_mean = weight * of_mean * std::abs(view_.mean(k) - n_.in(mean)[k]);
+      terms_[k].by_deviation = weight * of_deviation * std::abs(view_.deviation(k) - s);
+    }
+  }
+  double of_penalty(std::size_t k) const {
+    return terms_[k].by_mean + terms_[k].by_deviation * terms_[k].largest_xhat;
+  }
+
   // |slope|, or more: a state, an average over former steps (the rows of a state), or the mean of
   // g xhat.
   double slope(std::size_t k) const {
@@ -119,7 +141,7 @@ class NormGradient {
   // In -slope xhat, slope being the mean of g xhat.
   double of_centre_in_dx(std::size_t k) const {
     const GroupTerms& t = terms_[k];
-    return factor(k) * of_centre(k) * (slope(k) + t.largest_xhat * t.mean_g());
+    return of_centre(k) * (factor(k) * (slope(k) + t.largest_xhat * t.mean_g()) + t.by_deviation);
   }
   double dx_scale(std::size_t k) const {
     return factor(k) * std::max(terms_[k].largest_g, terms_[k].largest_xhat * slope(k));

@@ -34,6 +34,7 @@ MODULES = {
     "BatchNorm2d": (lambda: knn.BatchNorm2d(8), (6, 8, 3, 2)),
     "BatchRenorm1d": (lambda: knn.BatchRenorm1d(8, r_max=3, d_max=5), (6, 8)),
     "BatchRenorm2d": (lambda: knn.BatchRenorm2d(8), (6, 8, 3, 2)),
+    "RegularizedBatchNorm": (lambda: knn.RegularizedBatchNorm(8), (6, 8)),
     "PNV": (lambda: knn.PNV(8), (6, 8)),
     "PowerNorm": (lambda: knn.PowerNorm(8), (6, 8)),
     "PowerNorm, heads": (lambda: knn.PowerNorm(8, heads=2), (6, 8)),
@@ -47,7 +48,7 @@ MODULES = {
     "SyncBatchRenorm": (lambda: knn.SyncBatchRenorm(8), (6, 8)),
 }
 # Their forward reads the state in training.
-READERS = ("BatchRenorm1d", "PowerNorm", "PowerNorm, heads", "MABN", "UnifiedNorm")
+READERS = ("RegularizedBatchNorm", "BatchRenorm1d", "PowerNorm", "PowerNorm, heads", "MABN", "UnifiedNorm")
 
 
 def step(run, module, x, seed=0, dtype=None):

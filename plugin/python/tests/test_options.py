@@ -38,6 +38,8 @@ CASES = {
     "Derf": ((6,), {}, {}),
     "GroupScaling": ((2, 6), {}, {"eps": 0.5}),
     "BatchNorm1d": ((6,), {}, {"eps": 0.5, "momentum": 0.4}),
+    "RegularizedBatchNorm": ((6,), {}, {"eps": 0.5, "keep": 0.6, "momentum": 0.4,
+                                        "mean_penalty": 2.0, "deviation_penalty": 1.5}),
     "PNV": ((6,), {}, {"eps": 0.5, "keep": 0.6, "momentum": 0.4}),
     "PowerNorm": ((6,), {}, {"mode": "paper", "heads": 2, "warmup": 2, "alpha_f": 0.6,
                              "alpha_b": 0.6, "eps": 0.5, "pad_stats": True,
@@ -54,15 +56,18 @@ CASES = {
 }
 # The name of an option in keel's op, and its value there.
 OP = {("PNV", "momentum"): lambda v: {"keep": 1 - v},
+      ("RegularizedBatchNorm", "momentum"): lambda v: {"keep": 1 - v},
       ("BatchNorm1d", "momentum"): lambda v: {"keep": 1 - v},
       ("BatchRenorm1d", "momentum"): lambda v: {"rate": v},
       ("PowerNorm", "heads"): lambda v: {"groups": v}}
-PYTORCHS = {"BatchNorm1d": {"running_unbiased": True}}
+# Attributes of the op that differ from its defaults where an option is not given.
+OWN = {"BatchNorm1d": {"running_unbiased": True},
+       "RegularizedBatchNorm": {"mean_penalty": 0.1, "deviation_penalty": 0.01}}
 
 
 def in_op(name, options):
     """Options of a module as attributes of its op."""
-    found = dict(PYTORCHS.get(name, {}))
+    found = dict(OWN.get(name, {}))
     options = dict(options)
     updates = options.pop("updates", 100000)
     for option, value in options.items():

@@ -32,6 +32,7 @@ ALL = ["none", "layernorm{eps=0.01,unbiased=true,eps_outside=true}", "layernorm{
        "groupnorm{groups=2,eps=0.01}",
        "groupnorm{groups=4,unbiased=true,bias=false}", "groupscaling{groups=2}",
        "layerscaling{eps=0.1}", "batchnorm", "batchnorm{eps=0.1,keep=0.5,gain=false}",
+       "batchnorm{mean_penalty=0.5,deviation_penalty=2}",
        "sequencebatchnorm{keep=0.6}", "batchrenorm{rate=0.4,eps=0.01}", "pn_v{keep=0.3,bias=false}",
        "powernorm", "powernorm{mode=paper,alpha_f=0.5}", "mabn{m=2,warmup=1,clip_after=1}",
        "unifiednorm{m=2,warmup=1,clip_after=1}"]

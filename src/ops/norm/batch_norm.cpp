@@ -16,6 +16,10 @@ ColumnSizes expect_batch(const InferContext& c, const BatchNormAttrs& attrs, int
   const bool wants_unbiased = attrs.unbiased || attrs.running_unbiased;
   expect_statistic(c, {attrs.eps, attrs.training && wants_unbiased, false}, sizes.count());
   expect_in_unit_interval(c, "keep", attrs.keep);
+  for (const auto& [name, weight] : {std::pair{"mean_penalty", attrs.mean_penalty},
+                                     {"deviation_penalty", attrs.deviation_penalty}}) {
+    c.expect(weight >= 0, name, ">= 0", fmt::format("{}", weight));
+  }
   return sizes;
 }
 
@@ -31,6 +35,16 @@ Types infer(const InferContext& c) {
   return {wide_x(c), statistic, statistic, state, state};
 }
 
+// The running statistics after the step, which only a penalty needs.
+void expect_running(const InferContext& c, const BatchNormAttrs& attrs, const Shape& channels) {
+  for (const auto& [place, name] : {std::pair{BackIn::kNextRunningMean, "next_running_mean"},
+                                    {BackIn::kNextRunningVar, "next_running_var"}}) {
+    c.expect(c.has(place) || !attrs.has_penalty(), name, "that of the forward for a penalty",
+             "none");
+    if (c.has(place)) c.expect_shape(place, name, channels);
+  }
+}
+
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<BatchNormBackwardAttrs>();
   const Shape channels{expect_batch(c, attrs, BackIn::kMask).channels};
@@ -40,6 +54,7 @@ Types infer_backward(const InferContext& c) {
   c.expect_shape(BackIn::kRstd, "rstd", channels);
   expect_dy(c, BackIn::kDy);
   expect_sums(c, BackIn::kSums, "sums", {centred_sum_rows(attrs.counts_padding()), channels[0]});
+  expect_running(c, attrs, channels);
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
 }
 
@@ -56,9 +71,11 @@ Value gradient_sums(BackwardContext& c, Value dy) {
 void backward(BackwardContext& c) {
   const BatchNormBackwardAttrs attrs{c.attrs().as<BatchNormAttrs>(), c.input(In::kBias).valid()};
   const Value dy = gradient_like_x(c);
+  const auto running = [&](int output) { return attrs.has_penalty() ? c.output(output) : Value{}; };
   const Value d = c.graph.add(kBatchNormBackward,
                               {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean),
-                               c.output(Out::kRstd), dy, c.input(In::kMask), gradient_sums(c, dy)},
+                               c.output(Out::kRstd), dy, c.input(In::kMask), gradient_sums(c, dy),
+                               running(Out::kNextRunningMean), running(Out::kNextRunningVar)},
                               attrs);
   set_gradients(c, d);
 }
@@ -82,14 +99,21 @@ const OpInfo kBatchNorm{
     .norm = NormTraits{.groups = NormGroups::kColumns},
     .in_place = {{In::kRunningMean, Out::kNextRunningMean},
                  {In::kRunningVar, Out::kNextRunningVar}}};
-const OpInfo kBatchNormBackward{
-    .name = "batch_norm_backward",
-    .inputs = {"x", "gain", "mean", "rstd", "dy", {"mask", DType::kU8}, {"sums", DType::kF64}},
-    .output_names = {"dx", "dgain", "dbias"},
-    .attrs = BatchNormBackwardAttrs{},
-    .infer = infer_backward,
-    .forward = &kBatchNorm,
-    .in_place = {{BackIn::kDy, BackOut::kDx}}};
+const OpInfo kBatchNormBackward{.name = "batch_norm_backward",
+                                .inputs = {"x",
+                                           "gain",
+                                           "mean",
+                                           "rstd",
+                                           "dy",
+                                           {"mask", DType::kU8},
+                                           {"sums", DType::kF64},
+                                           "next_running_mean",
+                                           "next_running_var"},
+                                .output_names = {"dx", "dgain", "dbias"},
+                                .attrs = BatchNormBackwardAttrs{},
+                                .infer = infer_backward,
+                                .forward = &kBatchNorm,
+                                .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

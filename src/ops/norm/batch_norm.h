@@ -22,11 +22,20 @@
 //     evaluation  dx = rstd * g
 //     dgain = sum of dy * xhat;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
+// penalties: regularized batch norm (RBN; Wang, Wu, Huang 2022, arXiv 2210.05153) has a loss that
+//     also keeps the batch's statistics near the running ones, which count as constants,
+//         mean_penalty * (mean - running_mean')^2 + deviation_penalty * (s - s')^2
+//     with s' = sqrt(running_var' + eps), added up over the features. The loss is no output: the
+//     backward, which then takes running_mean' and running_var' as well, adds its gradient
+//         2 mean_penalty * (mean - running_mean') / K + 2 deviation_penalty * (s - s') * xhat / N
+//     to dx of the kept rows. Each norm and each step adds it once, whatever dy is scaled by. In
+//     evaluation there is none.
 // moments: the column_moments of x and mask, or those of several shards merged; absent, the norm
 //     forms them itself, to the same bits. So has the backward its sums, the centred_gradient_sums
 //     (src/ops/column_moments.h), with `padding` under "pn_code". They say what K and B are.
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; keep outside [0, 1];
-//     an unbiased estimate of B = 1; a mask for images; moments or sums not f64 (4, channels) and
+//     a penalty < 0, or one without running_mean' and running_var' in the backward; an unbiased
+//     estimate of B = 1; a mask for images; moments or sums not f64 (4, channels) and
 //     (5 or 6, channels); moments in evaluation. A mask that keeps one row is no error: the
 //     unbiased variance of that row is 0 (see variance_count).
 // in place: dx over dy; running_mean' and running_var' over what they follow.
@@ -43,7 +52,17 @@ struct BatchNormOutput {
   enum Place : int { kY, kMean, kRstd, kNextRunningMean, kNextRunningVar };
 };
 struct BatchNormBackwardInput {
-  enum Place : int { kX, kGain, kMean, kRstd, kDy, kMask, kSums };
+  enum Place : int {
+    kX,
+    kGain,
+    kMean,
+    kRstd,
+    kDy,
+    kMask,
+    kSums,
+    kNextRunningMean,
+    kNextRunningVar
+  };
 };
 using BatchNormGradient = AffineGradient;
 
@@ -56,15 +75,19 @@ struct BatchNormAttrs {
   double eps = 1e-5, keep = 0.9;
   bool unbiased = false, running_unbiased = false, training = true;
   ColumnPadding padding = ColumnPadding::kExact;
+  double mean_penalty = 0, deviation_penalty = 0;
   static constexpr auto fields() {
     return std::tuple{field("eps", &BatchNormAttrs::eps),
                       field("keep", &BatchNormAttrs::keep),
                       field("unbiased", &BatchNormAttrs::unbiased),
                       field("running_unbiased", &BatchNormAttrs::running_unbiased),
                       field("training", &BatchNormAttrs::training),
-                      field("padding", &BatchNormAttrs::padding)};
+                      field("padding", &BatchNormAttrs::padding),
+                      field("mean_penalty", &BatchNormAttrs::mean_penalty),
+                      field("deviation_penalty", &BatchNormAttrs::deviation_penalty)};
   }
   bool counts_padding() const { return padding == ColumnPadding::kPnCode; }
+  bool has_penalty() const { return training && (mean_penalty > 0 || deviation_penalty > 0); }
 };
 using BatchNormBackwardAttrs = WithDbias<BatchNormAttrs>;
 

@@ -174,6 +174,17 @@ void add_batch_norms(std::vector<HandCase>& all) {
                   {"batch_norm_backward", 0, {kDx, kDx}},
                   {"batch_norm_backward", 1, {kDgain1 + kDgain3}},
                   {"batch_norm_backward", 2, {kB * 4}}}});
+  // The running mean is 5 and becomes 3.5, the variance 7 and 4: penalties with the derivatives
+  // 2 0.5 (2 - 3.5) / 2 and 2 3 (1 - 2) / 2, of which the latter goes along xhat.
+  all.push_back({[](Given& d) {
+                   const Value x = column(d), mean = d.state({1}, {5}), var = d.state({1}, {7});
+                   const BatchNormAttrs attrs{
+                       .keep = 0.5, .mean_penalty = 0.5, .deviation_penalty = 3};
+                   d.differentiate(ops::batch_norm(d.g, x, one(d), {mean, var}, attrs), {1, 3});
+                 },
+                 {{"batch_norm_backward", 0, std::vector<double>(2, kDx + kB * (0.75 + 3) + 2 * 3)},
+                  {"batch_norm_backward", 1, {kDgain1 + kDgain3}},
+                  {"batch_norm_backward", 2, {kB * 4}}}});
   // r = 1 / 2 and d = (2 - 1) / 2, which has the errors of both means and of the deviation.
   const double of_d = 0.5 + (2 + 1 + 1) / 2.0;
   all.push_back({[](Given& d) {

@@ -25,7 +25,7 @@ TEST_CASE("norm options: names and options parse") {
         std::string::npos);
   CHECK(Norm::parse("batchnorm{}").options() ==
         "eps=1e-05 keep=0.9 gain=true bias=true unbiased=false running_unbiased=false "
-        "padding=exact gain_init=1 bias_init=0");
+        "padding=exact mean_penalty=0 deviation_penalty=0 gain_init=1 bias_init=0");
 }
 
 TEST_CASE("norm options: the value of one by its name") {
@@ -183,6 +183,13 @@ TEST_CASE("norm options: values out of range") {
   }
   check_norm_refused("noisybatchnorm{n_std=0.5}",
                      "norm noisybatchnorm: option n_std: ", "expected >= 1, got 0.5");
+  for (const char* norm : {"batchnorm", "noisybatchnorm"}) {
+    for (const char* option : {"mean_penalty", "deviation_penalty"}) {
+      check_norm_refused(fmt::format("{}{{{}=-1}}", norm, option),
+                         fmt::format("norm {}: option {}: ", norm, option),
+                         "expected >= 0, got -1");
+    }
+  }
   check_norm_refused("batchrenorm{updates=0}", "norm batchrenorm: option updates: ", "> 0, got 0");
   check_norm_refused("batchrenorm{updates=-1}", "norm batchrenorm: option updates: ", "got -1");
   check_norm_refused("batchrenorm{r_start=50000}",

@@ -93,23 +93,53 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttr
                                    attrs.counts_padding()});
 }
 
+// The gradient of the penalty on what lies between the statistics of the batch and the running
+// ones, by a channel's mean and by its deviation, each times the deviation. Without a penalty there
+// are no running ones.
+struct Penalty {
+  double eps, of_mean, of_deviation;
+  Global<const float> mean, rstd, running_mean, running_var;
+
+  struct Gradient {
+    double by_mean, by_deviation;
+  };
+  __device__ void prefetch(std::int64_t c) const {
+    if (!running_mean) return;
+    mean.prefetch(c);
+    running_mean.prefetch(c);
+    running_var.prefetch(c);
+  }
+  __device__ Gradient operator()(std::int64_t c) const {
+    if (!running_mean) return {0, 0};
+    const double deviation = 1 / double(rstd[c]), running = sqrt(running_var[c] + eps);
+    return {2 * of_mean * (double(mean[c]) - running_mean[c]) * deviation,
+            2 * of_deviation * (deviation - running) * deviation};
+  }
+};
+
 // Writes dgain, dbias and what dx needs of a channel.
 struct Gradients {
   Rules rules;
+  Penalty penalty;
   Global<const float> gain;
   Global<float> dgain, dbias;
   ChannelSlopes to;
 
-  __device__ void prefetch(std::int64_t c) const { gain.prefetch(c); }
+  __device__ void prefetch(std::int64_t c) const {
+    gain.prefetch(c);
+    penalty.prefetch(c);
+  }
   __device__ void operator()(std::int64_t c, GradientSums sums) const {
     const double low = sums.low(rules.training), scale = gain.get(c, 1);
     const double dy_xhat = sums.dy_xhat - low * sums.dy;
     if (dgain) dgain[c] = float(dy_xhat);
     if (dbias) dbias[c] = float(sums.dy + (rules.counts_padding ? sums.padding_dy : 0));
     const bool centres = rules.training && sums.count > 0;
+    const auto [by_mean, by_deviation] = penalty(c);
     to.low[c] = low;
-    to.mean_g[c] = centres ? scale * sums.dy / sums.count : 0;
-    to.slope[c] = centres ? scale * dy_xhat / rules.divisor(sums, rules.unbiased) : 0;
+    to.mean_g[c] = centres ? (scale * sums.dy - by_mean) / sums.count : 0;
+    to.slope[c] =
+        centres ? (scale * dy_xhat - by_deviation) / rules.divisor(sums, rules.unbiased) : 0;
   }
 };
 
@@ -117,8 +147,22 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAtt
   const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
   const auto gain = input(b.inputs[BackIn::kGain]), mean = input(b.inputs[BackIn::kMean]),
              rstd = input(b.inputs[BackIn::kRstd]);
-  const Gradients gradients{Rules(attrs), gain, output(b.outputs[BackOut::kDgain]),
-                            output(b.outputs[BackOut::kDbias]), ChannelSlopes(scratch)};
+  const auto running = [&](int place) {
+    return attrs.has_penalty() ? input(b.inputs[std::size_t(place)]) : Global<const float>{};
+  };
+  const Penalty penalty{attrs.eps,
+                        attrs.mean_penalty,
+                        attrs.deviation_penalty,
+                        mean,
+                        rstd,
+                        running(BackIn::kNextRunningMean),
+                        running(BackIn::kNextRunningVar)};
+  const Gradients gradients{Rules(attrs),
+                            penalty,
+                            gain,
+                            output(b.outputs[BackOut::kDgain]),
+                            output(b.outputs[BackOut::kDbias]),
+                            ChannelSlopes(scratch)};
   run_centred_columns_backward(sizes, scratch,
                                {Data(b.inputs[BackIn::kX]),
                                 Data(b.inputs[BackIn::kDy]),

@@ -183,6 +183,25 @@ void backward_sums(const Binding& b, const BatchSampler& plan, std::size_t block
   });
 }
 
+// The mean and the slope of a register's worth of channels in dx.
+struct Slopes {
+  WideDoubles mean_dy, slope;
+};
+
+// What a penalty takes off both. `shares` are 1 / K and 1 / N, or 0 for a batch without a row.
+template <class Part>
+Slopes of_penalty(Part part, const Binding& b, const BatchNormAttrs& attrs, std::size_t c,
+                  const Slopes& shares) {
+  const auto of = [&](int place) HWY_ATTR {
+    return WideDoubles::of(part.load_or(b.inputs[place].as<float>() + c, 1));
+  };
+  const WideDoubles mean = of(BackIn::kMean) - of(BackIn::kNextRunningMean);
+  const WideDoubles running = (of(BackIn::kNextRunningVar) + WideDoubles::all(attrs.eps)).sqrt();
+  const WideDoubles deviation = WideDoubles::all(1) / of(BackIn::kRstd) - running;
+  return {WideDoubles::all(2 * attrs.mean_penalty) * mean * shares.mean_dy,
+          WideDoubles::all(2 * attrs.deviation_penalty) * deviation * shares.slope};
+}
+
 // Computes dgain, dbias and the constants of dx from the sums of all blocks.
 void backward_statistics(const Binding& b, const BatchSampler& plan, const Tile& tile) {
   const ColumnCounts counts = backward_counts(b, plan);
@@ -199,11 +218,17 @@ void backward_statistics(const Binding& b, const BatchSampler& plan, const Tile&
     const WideDoubles dgain = total(2, c) - low * dy;
     const Floats rstd = part.load(b.inputs[BackIn::kRstd].as<float>() + c);
     const float* gain = b.inputs[BackIn::kGain].as<float>();
+    const Floats scale = gain ? hn::Mul(rstd, part.load(gain + c)) : rstd;
+    Slopes slopes{dy * mean_share, dgain * slope_share};
+    if (plan.attrs.has_penalty()) {
+      const Slopes less = of_penalty(part, b, plan.attrs, c, {mean_share, slope_share});
+      const WideDoubles factor = WideDoubles::of(scale);  // as ShiftedBackward has them
+      slopes = {factor * slopes.mean_dy - less.mean_dy, factor * slopes.slope - less.slope};
+    }
     part.store(low.floats(), plan.constant(b.workspace, kLow) + c);
-    part.store(gain ? hn::Mul(rstd, part.load(gain + c)) : rstd,
-               plan.constant(b.workspace, kScale) + c);
-    part.store((dy * mean_share).floats(), plan.constant(b.workspace, kMeanDy) + c);
-    part.store((dgain * slope_share).floats(), plan.constant(b.workspace, kSlope) + c);
+    part.store(scale, plan.constant(b.workspace, kScale) + c);
+    part.store(slopes.mean_dy.floats(), plan.constant(b.workspace, kMeanDy) + c);
+    part.store(slopes.slope.floats(), plan.constant(b.workspace, kSlope) + c);
     if (b.outputs[BackOut::kDgain]) {
       part.store(dgain.floats(), b.outputs[BackOut::kDgain].as<float>() + c);
     }
@@ -216,15 +241,16 @@ void backward_statistics(const Binding& b, const BatchSampler& plan, const Tile&
 template <class T>
 void backward_write(const Binding& b, const BatchSampler& plan, const Tile& tile) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred_gradient(tile, mask_of(b),
-                         CentredBackward<T>{{b.inputs[BackIn::kMean].as<float>(),
-                                             b.inputs[BackIn::kRstd].as<float>(), constant(kLow)},
-                                            b.inputs[BackIn::kX].as<T>(),
-                                            b.inputs[BackIn::kDy].as<T>(),
-                                            constant(kScale),
-                                            constant(kMeanDy),
-                                            constant(kSlope)},
-                         ResultRows(b, tile.run_length()));
+  const CentredBackward<T> in{
+      {b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(), constant(kLow)},
+      b.inputs[BackIn::kX].as<T>(),
+      b.inputs[BackIn::kDy].as<T>(),
+      constant(kScale),
+      constant(kMeanDy),
+      constant(kSlope)};
+  const ResultRows dx(b, tile.run_length());
+  plan.attrs.has_penalty() ? write_centred_gradient(tile, mask_of(b), ShiftedBackward<T>{in}, dx)
+                           : write_centred_gradient(tile, mask_of(b), in, dx);
 }
 
 // In evaluation dx = scale * dy.

@@ -74,8 +74,20 @@ CentredSums sums_of(const Binding& b, const BatchSampler& plan, const KeptRows& 
                    {plan.sizes, rows}, c);
 }
 
-// g = dy * gain. Training: dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N);
-// evaluation: dx = rstd * g.
+// The gradient by a channel's mean and by its s of the penalty on what lies between these and the
+// running statistics.
+Statistics penalty_gradient(const Binding& b, const BatchNormAttrs& attrs, Eigen::Index c) {
+  if (!attrs.has_penalty()) return {0, 0};
+  const double mean = vector(b.inputs[BackIn::kMean])[c],
+               deviation = 1 / vector(b.inputs[BackIn::kRstd])[c];
+  const double running_mean = vector(b.inputs[BackIn::kNextRunningMean])[c],
+               running = std::sqrt(vector(b.inputs[BackIn::kNextRunningVar])[c] + attrs.eps);
+  return {2 * attrs.mean_penalty * (mean - running_mean),
+          2 * attrs.deviation_penalty * (deviation - running)};
+}
+
+// g = dy * gain. Training: dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N), and the gradient
+// of a penalty; evaluation: dx = rstd * g.
 void backward(const Binding& b, const BatchSampler& plan) {
   const KeptRows rows = kept_rows(b.inputs[BackIn::kMask], plan.sizes);
   for (Eigen::Index c = 0; c < plan.sizes.channels; ++c) {
@@ -91,6 +103,8 @@ void backward(const Binding& b, const BatchSampler& plan) {
       const double mean_g = gain * of.dy / of.count;
       const double slope = gain * of.dy_xhat / plan.count(of, plan.attrs.unbiased);
       dx = rstd * (g - mean_g - xhat * slope);
+      const auto [by_mean, by_deviation] = penalty_gradient(b, plan.attrs, c);
+      dx += by_mean / of.count + by_deviation / plan.count(of, plan.attrs.unbiased) * xhat;
     }
     if (b.outputs[BackOut::kDgain]) vector(b.outputs[BackOut::kDgain])[c] = of.dy_xhat;
     if (b.outputs[BackOut::kDbias]) {

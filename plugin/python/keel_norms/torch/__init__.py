@@ -12,7 +12,7 @@ state_dict. functional has all norms as functions. `binding` says by what their 
 from . import _ops, functional
 from .checkpoints import checkpoint
 from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d, BatchRenorm2d,
-                             PowerNorm, UnifiedNorm)
+                             PowerNorm, RegularizedBatchNorm, UnifiedNorm)
 from .convert import convert
 from .pair_modules import GatedRMSNorm, QKNorm
 from .row_modules import (AdaNorm, Derf, DetachNorm, DyT, GroupNorm, GroupScaling, InstanceNorm1d,
@@ -27,7 +27,7 @@ binding = "stable" if _ops.IS_COMPILED else "ctypes"
 __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenorm2d", "Derf",
            "DetachNorm", "DyT", "GatedRMSNorm", "GroupNorm", "GroupScaling", "InstanceNorm1d",
            "InstanceNorm2d", "LayerNorm", "LayerNormSimple", "MABN", "PNV", "PowerNorm", "QKNorm",
-           "RMSNorm", "ScaleNorm", "SeeDNorm", "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN",
-           "SyncPNV", "SyncPowerNorm", "SyncUnifiedNorm", "UnifiedNorm", "WeightNorm", "binding",
-           "checkpoint", "convert", "convert_sync_batchnorm", "functional", "load_run",
-           "weight_norm"]
+           "RMSNorm", "RegularizedBatchNorm", "ScaleNorm", "SeeDNorm", "SyncBatchNorm",
+           "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "SyncUnifiedNorm",
+           "UnifiedNorm", "WeightNorm", "binding", "checkpoint", "convert",
+           "convert_sync_batchnorm", "functional", "load_run", "weight_norm"]

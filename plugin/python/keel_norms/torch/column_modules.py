@@ -239,6 +239,27 @@ def _is(value, text):
     return value == float(text)
 
 
+class RegularizedBatchNorm(_ColumnNorm):
+    """Batch norm of (..., channels) or images whose gradient is also that of a loss which keeps the
+    batch's statistics near the running ones (RBN, Wang, Wu, Huang 2022). Added up over the
+    channels, with s = sqrt(var + eps), it is
+    mean_penalty (mean - running_mean)^2 + deviation_penalty (s - running_s)^2,
+    by the running statistics after the step, which count as constants. Options:
+
+    - `eps`: what is added to the variance; `keep`: the share of the running statistics that a step
+      keeps. momentum=1 - keep may be given in its place;
+    - `mean_penalty`, `deviation_penalty`: the weights. Each backward adds that gradient once,
+      whatever the loss is multiplied by. The authors' program adds it to a loss that it divides by
+      the tokens of the batch; for a mean loss, its weights are divided by them, too."""
+
+    norm = "batch_norm"
+
+    @extending(_ColumnNorm.__init__, momentum=("keep", lambda momentum: 1 - momentum))
+    def __init__(self, *, eps=1e-5, keep=0.9, mean_penalty=0.1, deviation_penalty=0.01, **common):
+        super().__init__(eps=eps, keep=keep, mean_penalty=mean_penalty,
+                         deviation_penalty=deviation_penalty, **common)
+
+
 class PNV(_ColumnNorm):
     """Batch norm by only the quadratic mean. Shen et al. 2020, definition 1. `eps` is added to the
     mean square. `keep` is the share of the running mean square that a step keeps; momentum=1 - keep

@@ -16,7 +16,7 @@ _XU = {"unbiased": False, "eps_outside": False}
 _LAYER = {**_ROW, **_AFFINE, **_XU, "per_pixel": False}
 _DETACH = {**_ROW, **_XU, "detach_mean": True, "detach_variance": True}
 _BATCH = {"eps": 1e-5, "keep": 0.9, **_AFFINE, "unbiased": False, "running_unbiased": False,
-          "padding": "exact"}
+          "padding": "exact", "mean_penalty": 0.0, "deviation_penalty": 0.0}
 _SCALING = {"groups": 32, "eps": 1e-5}
 
 # The options and defaults of each norm: those that `keel list norms` prints.
