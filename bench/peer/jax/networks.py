@@ -91,11 +91,12 @@ def mnist_mlp(net, inputs):
 
 
 def max_pool(net, x):
-    """Of 2 x 2 pixels that do not overlap."""
-    n, a, b, c = x.shape
+    """Of 2 x 2 pixels that do not overlap. Slices are faster than lax.reduce_window here."""
     if net.channels_last:
-        return x.reshape(n, a // 2, 2, b // 2, 2, c).max((2, 4))
-    return x.reshape(n, a, b // 2, 2, c // 2, 2).max((3, 5))
+        rows = jnp.maximum(x[:, ::2], x[:, 1::2])
+        return jnp.maximum(rows[:, :, ::2], rows[:, :, 1::2])
+    rows = jnp.maximum(x[:, :, ::2], x[:, :, 1::2])
+    return jnp.maximum(rows[..., ::2], rows[..., 1::2])
 
 
 def mnist_cnn(net, inputs):
