@@ -69,7 +69,7 @@ int run_bench_softmax(const SoftmaxBenchArgs& args) {
   const auto library = start_peer(asked.peer, asked.run, *backend, kWidePeerModes);
   const bench::SoftmaxBench b = bench::bench_softmax(*backend, c, asked.rounds, library.get());
   const std::string described =
-      backend->description() + (torch ? ", beside PyTorch " + library->version() : "");
+      backend->description() + (library ? ", beside " + library->text() : "");
   if (asked.run.json) {
     print_softmax_json(c, described, b);
   } else {
