@@ -98,7 +98,7 @@ struct Measured {
   }
 
  private:
-  // In float32, which PyTorch is given, but numbers that bf16 holds.
+  // In float32, which a peer is given, but numbers that bf16 holds.
   static Feeds given(const Shape& shape, const NormBenchOptions& options) {
     Feeds feeds;
     for (const char* name : {"x", "dy", "residual", "dsum"}) {
@@ -125,7 +125,7 @@ int repeats_for(std::int64_t tensor_bytes) {
 void measure(Backend& backend, NormBench& result, int rounds, const NormBenchOptions& options) {
   Measured m(backend, result.norm, result.x, options);
   const Tensor &x = m.feeds.at("x"), &dy = m.feeds.at("dy");
-  TorchPeer* const torch = options.torch;
+  LibraryPeer* const library = options.library;
   const DType element = options.is_narrow ? DType::kBF16 : DType::kF32;
   const std::int64_t tensor = x.elements() * size_of(backend.storage(element));
   result.forward.bytes = (options.has_residual ? 4 : 2) * tensor;
@@ -141,22 +141,24 @@ void measure(Backend& backend, NormBench& result, int rounds, const NormBenchOpt
   const int repeats = backend.times_cold() ? 1 : repeats_for(tensor);
   std::vector<Sampler> samplers{
       [&](int n) { return sample_in_turns(turns.bodies, n, repeats, &backend); }};
-  std::vector<TorchMode> modes;
-  if (torch != nullptr) {
-    TorchCase task = m.programs.torch_case(m.norm, m.feeds);
+  std::vector<PeerMode> modes;
+  if (library != nullptr) {
+    PeerCase task = m.programs.peer_case(m.norm, m.feeds);
     task.what["is_narrow"] = task.is_narrow = options.is_narrow;
-    modes = torch->set_up(task);
-    result.torch_refusal = refusals_of(modes);
-    if (torch->has_modes()) {
+    modes = library->set_up(task);
+    result.peer_refusal = refusals_of(modes);
+    if (library->has_modes()) {
       samplers.push_back([&](int n) { return sample_in_turns(both, n, repeats, &backend); });
-      samplers.push_back([&](int n) { return torch->sample(2, n, repeats); });
+      samplers.push_back([&](int n) { return library->sample(2, n, repeats); });
     }
   }
   const std::vector<Timing> times = time_in_blocks(samplers, rounds);
   for (std::size_t i = 0; i < turns.keep.size(); ++i) turns.keep[i](times[i]);
   if (samplers.size() == 1) return;
-  result.torch = torch_times(modes, times[turns.bodies.size()],
-                             std::span(times).subspan(turns.bodies.size() + 1));
+  result.peer = peer_times(modes, times[turns.bodies.size()],
+                           std::span(times).subspan(turns.bodies.size() + 1));
+  result.peer_beside_load =
+      peer_times_beside_load(*library, modes, std::span(samplers).subspan(1), rounds);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/library_peer.h"
 #include "bench/timing.h"
-#include "bench/torch_peer.h"
 #include "src/runtime/backend.h"
 
 namespace keel::bench {
@@ -32,17 +32,17 @@ struct NormBench {
   std::string norm;
   Shape x;
   NormPass forward = {}, backward = {};
-  // Times of PyTorch's forward, and of its forward with backward, which keel runs as one program.
-  // Blocks of 10 rounds of either alternate.
-  std::optional<TorchTimes> torch = {};
-  std::string torch_refusal = {};  // why PyTorch, or some of its modes, has no times
+  // Times of the library's forward, and of its forward with backward, which keel runs as one
+  // program. Blocks of 10 rounds of either alternate.
+  std::optional<PeerTimes> peer = {}, peer_beside_load = {};
+  std::string peer_refusal = {};  // why the library, or some of its modes, has no times
   std::string refusal = {};  // why this norm does not run on this shape; then there are no times
 };
 
 struct NormBenchOptions {
-  TorchPeer* torch = nullptr;  // times PyTorch, too
-  bool is_narrow = false;      // x, dy, y and dx are bf16 (narrow_norms)
-  bool has_residual = false;   // the norm reads x + residual, which is a result, too (norm_graph)
+  LibraryPeer* library = nullptr;  // is timed, too
+  bool is_narrow = false;          // x, dy, y and dx are bf16 (narrow_norms)
+  bool has_residual = false;  // the norm reads x + residual, which is a result, too (norm_graph)
 };
 
 // Times the norm (as nn::Norm::parse takes it) of x in training mode. All bodies run in turns;

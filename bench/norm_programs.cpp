@@ -94,8 +94,8 @@ NormPrograms::NormPrograms(Backend& backend, const Graph& graph, const Feeds& fe
   for (Program* program : {&forward, &backward, &both}) feed_part(*program, whole, feeds);
 }
 
-TorchCase NormPrograms::torch_case(const nn::Norm& norm, const Feeds& feeds) const {
-  TorchCase task{
+PeerCase NormPrograms::peer_case(const nn::Norm& norm, const Feeds& feeds) const {
+  PeerCase task{
       .what = {{"norm", norm_facts(norm)}, {"steps", kSteps}}, .given = {}, .expected = results};
   for (const char* name : {"x", "dy", "residual", "dsum"}) {
     const auto fed = feeds.find(name);

@@ -1,7 +1,7 @@
 // A norm in training as programs: the forward, the backward, and the two in sequence.
 #pragma once
 
-#include "bench/torch_peer.h"
+#include "bench/library_peer.h"
 #include "src/runtime/run_graph.h"
 
 namespace keel::bench {
@@ -22,13 +22,13 @@ struct NormPrograms {
   Graph forward_graph, backward_graph, both_graph;
   Variables variables;
   Program forward, backward, both;
-  std::vector<TorchCase::Expected> results;  // of the third step, from the whole
+  std::vector<PeerCase::Expected> results;  // of the third step, from the whole
 
   // Makes the programs of norm_graph(...) for these inputs.
   NormPrograms(Backend& backend, const Graph& graph, const Feeds& feeds);
 
   // The same steps for PyTorch.
-  TorchCase torch_case(const nn::Norm& norm, const Feeds& feeds) const;
+  PeerCase peer_case(const nn::Norm& norm, const Feeds& feeds) const;
 };
 
 }  // namespace keel::bench

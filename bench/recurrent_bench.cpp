@@ -55,8 +55,8 @@ json facts(const RecurrentCase& c) {
 
 // The float64 results of a step from those parameters: through many time steps roundings grow, so
 // that two right results in float32 may differ by more than a wrong one does.
-std::vector<TorchCase::Expected> exact_results(const std::vector<TorchCase::Given>& parameters,
-                                               const RecurrentCase& c) {
+std::vector<PeerCase::Expected> exact_results(const std::vector<PeerCase::Given>& parameters,
+                                              const RecurrentCase& c) {
   reference::ReferenceBackend reference;
   const Graph graph = recurrent_step(c);
   Variables variables(reference, 1);
@@ -68,8 +68,8 @@ std::vector<TorchCase::Expected> exact_results(const std::vector<TorchCase::Give
   return {{"loss", probe(step.fetch("loss"))}, {"grad_norm", probe(step.fetch("grad_norm"))}};
 }
 
-TorchCase torch_case(Backend& backend, const RecurrentCase& c) {
-  TorchCase task{.what = facts(c), .given = {}, .expected = {}, .is_narrow = c.is_narrow};
+PeerCase peer_case(Backend& backend, const RecurrentCase& c) {
+  PeerCase task{.what = facts(c), .given = {}, .expected = {}, .is_narrow = c.is_narrow};
   Variables variables(backend, 1);
   variables.declare(recurrent_step(c));
   for (const auto& [name, variable] : variables.all()) {
@@ -101,13 +101,14 @@ Graph recurrent_step(const RecurrentCase& c) {
   return c.is_narrow ? bf16_products(g) : std::move(g);
 }
 
-StepBench bench_recurrent(Backend& backend, const RecurrentCase& c, int rounds, TorchPeer* torch) {
+StepBench bench_recurrent(Backend& backend, const RecurrentCase& c, int rounds,
+                          LibraryPeer* library) {
   const Graph graph = recurrent_step(c);
   return measure_step(backend,
                       {.graph = graph,
                        .feed = [&](Program& step) { feed(step, c); },
-                       .torch_case = [&] { return torch_case(backend, c); }},
-                      rounds, torch);
+                       .peer_case = [&] { return peer_case(backend, c); }},
+                      rounds, library);
 }
 
 }  // namespace keel::bench

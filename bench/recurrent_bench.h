@@ -21,8 +21,8 @@ struct RecurrentCase {
 // input, and `lr`. Outputs: loss, grad_norm.
 Graph recurrent_step(const RecurrentCase& c);
 
-// Measures that step on random x; PyTorch is measured beside it unless `torch` is null.
+// Measures that step on random x; PyTorch is measured beside it unless `library` is null.
 StepBench bench_recurrent(Backend& backend, const RecurrentCase& c, int rounds,
-                          TorchPeer* torch = nullptr);
+                          LibraryPeer* library = nullptr);
 
 }  // namespace keel::bench

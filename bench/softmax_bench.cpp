@@ -66,8 +66,8 @@ class Step {
   Program program_;
 };
 
-TorchCase torch_case(const Variables& variables, const SoftmaxCase& c, const Step& step) {
-  TorchCase task{.what = facts(c), .given = {}, .expected = {}};
+PeerCase peer_case(const Variables& variables, const SoftmaxCase& c, const Step& step) {
+  PeerCase task{.what = facts(c), .given = {}, .expected = {}};
   for (const auto& [name, variable] : variables.all()) {
     task.given.push_back({name, variables.read(name), true});
   }
@@ -104,7 +104,8 @@ Graph softmax_step(const SoftmaxCase& c) {
   return g;
 }
 
-SoftmaxBench bench_softmax(Backend& backend, const SoftmaxCase& c, int rounds, TorchPeer* torch) {
+SoftmaxBench bench_softmax(Backend& backend, const SoftmaxCase& c, int rounds,
+                           LibraryPeer* library) {
   Variables variables(backend, 1);
   variables.declare(softmax_step(c));
   SoftmaxBench result{.step = {}, .flop = 6.0 * double(c.rows) * double(c.words) * double(c.width)};
@@ -118,19 +119,19 @@ SoftmaxBench bench_softmax(Backend& backend, const SoftmaxCase& c, int rounds, T
   if (is_of_process) result.bytes = growth;
   const std::function<void()> body = [&] { step->run(); };
   std::vector<Sampler> samplers{[&](int n) { return sample_in_turns({&body, 1}, n, 1, &backend); }};
-  std::vector<TorchMode> modes;
-  if (torch != nullptr) {
-    modes = torch->set_up(torch_case(variables, c, *step));
-    result.torch_refusal = refusals_of(modes);
-    if (torch->has_modes()) {
-      samplers.push_back([&](int n) { return torch->sample(1, n, 1); });
+  std::vector<PeerMode> modes;
+  if (library != nullptr) {
+    modes = library->set_up(peer_case(variables, c, *step));
+    result.peer_refusal = refusals_of(modes);
+    if (library->has_modes()) {
+      samplers.push_back([&](int n) { return library->sample(1, n, 1); });
     }
   }
   const std::vector<Timing> times = time_in_blocks(samplers, rounds);
   result.step = times[0];
   if (samplers.size() > 1) {
-    result.torch = torch_times(modes, times[0], std::span(times).subspan(1));
-    if (is_of_process) result.torch_bytes = torch->peak_bytes();
+    result.peer = peer_times(modes, times[0], std::span(times).subspan(1));
+    if (is_of_process) result.peer_bytes = library->peak_bytes();
   }
   return result;
 }

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "bench/torch_peer.h"
+#include "bench/library_peer.h"
 #include "src/graph/graph.h"
 #include "src/runtime/backend.h"
 
@@ -26,14 +26,14 @@ struct SoftmaxBench {
   // The most memory in use beyond x, table, bias and labels, and PyTorch's of its usable modes in
   // their order; none where the backend's memory is not the process's.
   std::optional<std::int64_t> bytes = {};
-  std::optional<TorchTimes> torch = {};
-  std::vector<double> torch_bytes = {};
-  std::string torch_refusal = {};
+  std::optional<PeerTimes> peer = {};
+  std::vector<double> peer_bytes = {};
+  std::string peer_refusal = {};
 };
 
 // Words are drawn as log(rank) is uniform, so that the first tenth of them is most of a text.
-// PyTorch is measured beside it unless `torch` is null.
+// PyTorch is measured beside it unless `library` is null.
 SoftmaxBench bench_softmax(Backend& backend, const SoftmaxCase& c, int rounds,
-                           TorchPeer* torch = nullptr);
+                           LibraryPeer* library = nullptr);
 
 }  // namespace keel::bench

@@ -102,17 +102,17 @@ void feed_batch(Program& step, const train::Job& job) {
   train::Feeder(job.network()).feed(step, typical.batch, {.rate = kLearningRate});
 }
 
-StepBench bench_step(Backend& backend, const train::Job& job, int rounds, TorchPeer* torch) {
+StepBench bench_step(Backend& backend, const train::Job& job, int rounds, LibraryPeer* library) {
   const Graph graph = train::build_step(job, TypicalBatch(job).batch.sizes);
   return measure_step(backend,
                       {.graph = graph,
                        .feed = [&](Program& step) { feed_batch(step, job); },
-                       .torch_case = [&] { return step_case(backend, job); }},
-                      rounds, torch);
+                       .peer_case = [&] { return step_case(backend, job); }},
+                      rounds, library);
 }
 
 StepBench measure_step(Backend& backend, const MeasuredStep& measured, int rounds,
-                       TorchPeer* torch) {
+                       LibraryPeer* library) {
   Variables variables(backend, 1), products_variables(backend, 1), update_variables(backend, 1);
   Program step(backend, variables, measured.graph, {.guard = "grad_norm"});
   measured.feed(step);
@@ -133,13 +133,13 @@ StepBench measure_step(Backend& backend, const MeasuredStep& measured, int round
   const std::function<void()> bodies[] = {[&] { step.run(); }, [&] { products.run(); },
                                           [&] { updates.run(); }, copy};
   std::vector<Sampler> samplers{[&](int n) { return sample_in_turns(bodies, n, 1, &backend); }};
-  std::vector<TorchMode> modes;
-  if (torch != nullptr) {
-    modes = torch->set_up(measured.torch_case());
-    result.torch_refusal = refusals_of(modes);
-    if (torch->has_modes()) {
+  std::vector<PeerMode> modes;
+  if (library != nullptr) {
+    modes = library->set_up(measured.peer_case());
+    result.peer_refusal = refusals_of(modes);
+    if (library->has_modes()) {
       samplers.push_back([&](int n) { return sample_in_turns({bodies, 1}, n, 1, &backend); });
-      samplers.push_back([&](int n) { return torch->sample(1, n, 1); });
+      samplers.push_back([&](int n) { return library->sample(1, n, 1); });
     }
   }
   const std::vector<Timing> times = time_in_blocks(samplers, rounds);
@@ -147,7 +147,11 @@ StepBench measure_step(Backend& backend, const MeasuredStep& measured, int round
   result.products = times[1];
   result.optimizer = times[2];
   result.copy = times[3];
-  if (samplers.size() > 1) result.torch = torch_times(modes, times[4], std::span(times).subspan(5));
+  if (samplers.size() > 1) {
+    result.peer = peer_times(modes, times[4], std::span(times).subspan(5));
+    const auto both = std::span(samplers).subspan(1);
+    result.peer_beside_load = peer_times_beside_load(*library, modes, both, rounds);
+  }
   result.profile = step.profile(std::max(rounds / 4, 3));
   return result;
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/library_peer.h"
 #include "bench/timing.h"
-#include "bench/torch_peer.h"
 #include "frontend/train/job.h"
 #include "src/runtime/program.h"
 
@@ -21,8 +21,9 @@ struct StepBench {
   double products_flop = 0;  // operations of the products: two for a multiply and add
   std::int64_t optimizer_bytes = 0;
   std::vector<NodeTime> profile;
-  std::optional<TorchTimes> torch;  // of a step; blocks of 10 rounds of either alternate
-  std::string torch_refusal;        // why PyTorch, or some of its modes, has no times, or ""
+  std::optional<PeerTimes> peer;  // of a step; blocks of 10 rounds of either alternate
+  std::optional<PeerTimes> peer_beside_load;
+  std::string peer_refusal;  // why the library, or some of its modes, has no times, or ""
 
   // step / (products + optimizer)
   double ratio() const { return step.median / (products.median + optimizer.median); }
@@ -30,17 +31,18 @@ struct StepBench {
 
 // A training step to be measured.
 struct MeasuredStep {
-  const Graph& graph;                     // with the output "grad_norm"
-  std::function<void(Program&)> feed;     // gives it its inputs
-  std::function<TorchCase()> torch_case;  // the same step for PyTorch
+  const Graph& graph;                   // with the output "grad_norm"
+  std::function<void(Program&)> feed;   // gives it its inputs
+  std::function<PeerCase()> peer_case;  // the same step for another library
 };
-// Measures it beside its own products and optimizer; PyTorch is measured unless `torch` is null.
+// Measures it beside its own products and optimizer; a library is measured unless `library` is
+// null.
 StepBench measure_step(Backend& backend, const MeasuredStep& measured, int rounds,
-                       TorchPeer* torch = nullptr);
+                       LibraryPeer* library = nullptr);
 
-// Measures a step of the job; PyTorch is measured beside it unless `torch` is null.
+// Measures a step of the job; a library is measured beside it unless `library` is null.
 StepBench bench_step(Backend& backend, const train::Job& job, int rounds,
-                     TorchPeer* torch = nullptr);
+                     LibraryPeer* library = nullptr);
 
 inline constexpr double kLearningRate = 1e-6;  // so low that parameters hardly change
 

@@ -45,13 +45,13 @@ json facts(const train::Job& job) {
 
 }  // namespace
 
-TorchCase step_case(Backend& backend, const train::Job& job) {
+PeerCase step_case(Backend& backend, const train::Job& job) {
   const optim::Clipping clip = job.train().clip;
   const bool knows_clip = clip == optim::Clipping::kNone || clip == optim::Clipping::kGlobal;
   check(knows_clip && job.train().accumulate == 1, ErrorKind::kUsage,
-        "peer torch: expected train.clip=none or global and train.accumulate=1, got {} and {}",
+        "peer: expected train.clip=none or global and train.accumulate=1, got {} and {}",
         choice_text(clip), job.train().accumulate);
-  TorchCase task{
+  PeerCase task{
       .what = facts(job), .given = {}, .expected = {}, .is_narrow = job.train().is_narrow()};
   const task::Sizes sizes = TypicalBatch(job).batch.sizes;
   Graph graph = train::build_step(job, sizes);

@@ -10,9 +10,10 @@
 namespace keel::cli {
 namespace {
 
+std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
+
 std::vector<std::string> time_row(const std::string& what, const bench::Timing& t) {
-  return {what, fmt::format("{:.3f}", t.median * 1e3), fmt::format("{:.3f}", t.p10 * 1e3),
-          fmt::format("{:.3f}", t.p90 * 1e3)};
+  return {what, milliseconds(t.median), milliseconds(t.p10), milliseconds(t.p90)};
 }
 
 std::string profile_text(const std::vector<NodeTime>& profile) {
@@ -23,11 +24,11 @@ std::string profile_text(const std::vector<NodeTime>& profile) {
   return table_text(rows);
 }
 
-// The subject of the measurement, and the backend.
+// The subject of the measurement, the backend, and the library beside it.
 struct StepTitle {
   std::string model, what;  // what: of the batch
   nlohmann::ordered_json facts;
-  std::string backend;
+  std::string backend, library;
 };
 
 void print_step_json(const StepTitle& title, const bench::StepBench& b) {
@@ -44,33 +45,55 @@ void print_step_json(const StepTitle& title, const bench::StepBench& b) {
                                      {"optimizer", time_json(b.optimizer)},
                                      {"copy", time_json(b.copy)},
                                      {"ratio", b.ratio()}});
-  if (b.torch) {
-    json["torch"] = torch_json(*b.torch, {"seconds"});
-    json["torch"]["keel_seconds"] = time_json(b.torch->ours);
+  if (b.peer) {
+    nlohmann::ordered_json& peer = json[title.library];
+    peer = peer_json(*b.peer, {"seconds"}, "keel_seconds");
+    if (b.peer_beside_load) {
+      peer["beside_load"] = peer_json(*b.peer_beside_load, {"seconds"}, "keel_seconds");
+    }
   }
-  if (!b.torch_refusal.empty()) json["torch_refusal"] = b.torch_refusal;
+  if (!b.peer_refusal.empty()) json[title.library + "_refusal"] = b.peer_refusal;
   json["profile"] = profile;
   print_json(json);
 }
 
-std::string step_text(const bench::StepBench& b) {
+// Rows of keel's steps and of the library's, with a column for those beside a load.
+void add_peer_rows(const bench::StepBench& b, std::string_view title,
+                   std::vector<std::vector<std::string>>& rows) {
+  const bench::PeerTimes* const loaded = b.peer_beside_load ? &*b.peer_beside_load : nullptr;
+  const auto add = [&](const std::string& what, const bench::Timing& t,
+                       const bench::Timing* beside_load) {
+    rows.push_back(time_row(what, t));
+    if (beside_load != nullptr) rows.back().push_back(milliseconds(beside_load->median));
+  };
+  add("steps in a row", b.peer->ours, loaded ? &loaded->ours : nullptr);
+  for (std::size_t i = 0; i < b.peer->modes.size(); ++i) {
+    const bench::PeerMode& mode = b.peer->modes[i];
+    if (!mode.refusal.empty()) continue;
+    add(fmt::format("{}'s, {}", title, mode.name), mode.bodies[0],
+        loaded ? &loaded->modes[i].bodies[0] : nullptr);
+  }
+  if (loaded == nullptr) return;
+  rows[0].push_back("beside load");
+  for (auto& row : rows) {
+    if (row.size() < rows[0].size()) row.push_back("-");
+  }
+}
+
+std::string step_text(const bench::StepBench& b, std::string_view title) {
   std::vector<std::vector<std::string>> rows{{"", "median ms", "p10", "p90"},
                                              time_row("step", b.step),
                                              time_row("products alone", b.products),
                                              time_row("optimizer alone", b.optimizer),
                                              time_row("copy of its bytes", b.copy)};
-  if (b.torch) {
-    rows.push_back(time_row("steps in a row", b.torch->ours));
-    for (const bench::TorchMode& mode : b.torch->modes) {
-      if (mode.refusal.empty()) rows.push_back(time_row("PyTorch's, " + mode.name, mode.bodies[0]));
-    }
-  }
+  if (b.peer) add_peer_rows(b, title, rows);
   std::string text = table_text(rows);
   text += fmt::format("step / (products + optimizer) = {:.2f}\n", b.ratio());
   text += fmt::format("products: {:.3g} GFLOP, {:.0f} GFLOP/s\n", b.products_flop / 1e9,
                       b.products_flop / 1e9 / b.products.median);
-  if (b.torch) text += b.torch->text() + "\n";
-  if (!b.torch_refusal.empty()) text += fmt::format("PyTorch: {}\n", b.torch_refusal);
+  if (b.peer) text += b.peer->text(title) + "\n";
+  if (b.peer_beside_load) text += "beside load: " + b.peer_beside_load->text(title) + "\n";
+  if (!b.peer_refusal.empty()) text += fmt::format("{}: {}\n", title, b.peer_refusal);
   return text;
 }
 
@@ -78,22 +101,23 @@ void print_step(const BenchArgs& args, const StepTitle& title, const bench::Step
   if (args.run.json) return print_step_json(title, b);
   std::string text =
       fmt::format("{}, {}, {}\n{}\n", title.model, title.what, title.backend, processor_text());
-  text += step_text(b);
+  text += step_text(b, bench::title_of(title.library));
   if (args.profile) text += "\n" + profile_text(b.profile);
   print(text);
 }
 
-std::string description_of(const Backend& backend, const bench::TorchPeer* torch) {
+std::string description_of(const Backend& backend, const bench::LibraryPeer* library) {
   std::string text = backend.description();
-  return torch ? text + ", beside PyTorch " + torch->version() : text;
+  return library ? text + ", beside " + library->text() : text;
 }
 
 // Beside a step in bf16 PyTorch runs under autocast, too, unless modes are named.
-std::unique_ptr<bench::TorchPeer> start_step_peer(const BenchArgs& args, const Backend& backend,
-                                                  bool is_narrow) {
+std::unique_ptr<bench::LibraryPeer> start_step_peer(const BenchArgs& args, const Backend& backend,
+                                                    bool is_narrow) {
   PeerArgs peer = args.peer;
   const bool is_on_cpu = backend.name() != "cuda";
-  if (is_narrow && is_on_cpu && peer.modes.empty()) peer.modes = {"usual", "autocast"};
+  const bool has_autocast = is_narrow && is_on_cpu && peer.name == "torch";
+  if (has_autocast && peer.modes.empty()) peer.modes = {"usual", "autocast"};
   return start_peer(peer, args.run, backend, is_narrow ? kStepPeerModes : kWidePeerModes);
 }
 
@@ -103,14 +127,15 @@ int run_bench_step(const BenchArgs& args) {
   train::Job job = make_job(args.run);
   const auto backend = make_backend(args.run);
   settle_compute(job, *backend);
-  const auto torch = start_step_peer(args, *backend, job.train().is_narrow());
-  const bench::StepBench b = bench::bench_step(*backend, job, args.rounds, torch.get());
+  const auto library = start_step_peer(args, *backend, job.train().is_narrow());
+  const bench::StepBench b = bench::bench_step(*backend, job, args.rounds, library.get());
   const std::int64_t batch = job.train().batch;
   print_step(args,
              {args.run.model,
               fmt::format("batch {}, {}", batch, choice_text(job.train().compute)),
               {{"batch", batch}, {"compute", choice_text(job.train().compute)}},
-              description_of(*backend, torch.get())},
+              description_of(*backend, library.get()),
+              args.peer.name},
              b);
   return 0;
 }
@@ -125,14 +150,15 @@ int run_bench_recurrent(const RecurrentBenchArgs& args) {
                                .rows = args.rows,
                                .is_narrow = args.compute == "bf16"};
   const auto backend = make_backend(asked.run);
-  const auto torch = start_step_peer(asked, *backend, c.is_narrow);
-  const bench::StepBench b = bench::bench_recurrent(*backend, c, asked.rounds, torch.get());
+  const auto library = start_step_peer(asked, *backend, c.is_narrow);
+  const bench::StepBench b = bench::bench_recurrent(*backend, c, asked.rounds, library.get());
   print_step(
       asked,
       {fmt::format("{} of {}, {}", args.layers, args.cell, args.norm),
        fmt::format("{} steps of {} rows, {} wide, {}", c.steps, c.rows, c.width, args.compute),
        {{"steps", c.steps}, {"rows", c.rows}, {"width", c.width}, {"compute", args.compute}},
-       description_of(*backend, torch.get())},
+       description_of(*backend, library.get()),
+       asked.peer.name},
       b);
   return 0;
 }

@@ -72,7 +72,7 @@ struct Row {
   bench::NormBench bench;
 };
 
-Json row_json(const Row& row) {
+Json row_json(const Row& row, const std::string& library) {
   const bench::NormBench& b = row.bench;
   Json json{{"norm", b.norm}, {"shape", b.x.sizes()}, {"threads", row.threads}};
   if (!b.refusal.empty()) {
@@ -81,17 +81,28 @@ Json row_json(const Row& row) {
   }
   json["forward"] = pass_json(b.forward);
   json["backward"] = pass_json(b.backward);
-  if (b.torch) {
-    json["torch"] = torch_json(*b.torch, {"forward_seconds", "both_seconds"});
-    json["torch"]["keel_both_seconds"] = time_json(b.torch->ours);
+  if (b.peer) {
+    const std::vector<std::string> bodies{"forward_seconds", "both_seconds"};
+    json[library] = peer_json(*b.peer, bodies, "keel_both_seconds");
+    if (b.peer_beside_load) {
+      json[library]["beside_load"] = peer_json(*b.peer_beside_load, bodies, "keel_both_seconds");
+    }
   }
-  if (!b.torch_refusal.empty()) json["torch_refusal"] = b.torch_refusal;
+  if (!b.peer_refusal.empty()) json[library + "_refusal"] = b.peer_refusal;
   return json;
 }
 
 std::string microseconds(const bench::Timing& t) { return fmt::format("{:.1f}", t.median * 1e6); }
 
-std::vector<std::string> table_row(const Row& row, bool has_torch) {
+// Ours, the library's fastest mode, and the ratio.
+void add_peer_cells(const std::optional<bench::PeerTimes>& peer, std::vector<std::string>& cells) {
+  cells.push_back(peer ? microseconds(peer->ours) : "-");
+  cells.push_back(peer ? microseconds(peer->fastest().bodies[1]) : "-");
+  cells.push_back(peer ? peer->fastest().name : "-");
+  cells.push_back(peer ? fmt::format("{:.2f}", peer->ratio()) : "-");
+}
+
+std::vector<std::string> table_row(const Row& row, const PeerArgs& peer) {
   const bench::NormBench& b = row.bench;
   std::vector<std::string> cells{b.norm, fmt::format("{}", fmt::join(b.x.sizes(), "x")),
                                  fmt::format("{}", row.threads)};
@@ -102,29 +113,32 @@ std::vector<std::string> table_row(const Row& row, bool has_torch) {
     cells.push_back(pass->streamed ? fmt::format("{:.2f}", pass->streamed_ratio()) : "-");
     cells.push_back(pass->peer ? fmt::format("{:.2f}", pass->peer_ratio()) : "-");
   }
-  if (!has_torch) return cells;
-  cells.push_back(b.torch ? microseconds(b.torch->ours) : "-");
-  cells.push_back(b.torch ? microseconds(b.torch->fastest().bodies[1]) : "-");
-  cells.push_back(b.torch ? b.torch->fastest().name : "-");
-  cells.push_back(b.torch ? fmt::format("{:.2f}", b.torch->ratio()) : "-");
+  if (!peer.name.empty()) add_peer_cells(b.peer, cells);
+  if (peer.beside_load) add_peer_cells(b.peer_beside_load, cells);
   return cells;
 }
 
-std::string text_of(const std::vector<Row>& results, bool has_torch) {
+// `peer` is empty where there is none.
+std::string text_of(const std::vector<Row>& results, const PeerArgs& peer) {
+  const std::string_view title = bench::title_of(peer.name);
   std::vector<std::vector<std::string>> rows{{"norm", "shape", "threads", "forward us", "GB/s",
                                               "ratio", "streamed", "oneDNN", "backward us", "GB/s",
                                               "ratio", "streamed", "oneDNN"}};
-  if (has_torch) rows[0].insert(rows[0].end(), {"both us", "PyTorch us", "mode", "PyTorch/keel"});
+  for (const char* when : {"", ", beside load"}) {
+    if (peer.name.empty() || (*when != '\0' && !peer.beside_load)) continue;
+    rows[0].insert(rows[0].end(), {fmt::format("both us{}", when), fmt::format("{} us", title),
+                                   "mode", fmt::format("{}/keel{}", title, when)});
+  }
   std::string refusals;
   for (const Row& row : results) {
     const bench::NormBench& b = row.bench;
     if (b.refusal.empty()) {
-      rows.push_back(table_row(row, has_torch));
+      rows.push_back(table_row(row, peer));
     } else {
       refusals += fmt::format("{} {}: {}\n", b.norm, b.x.text(), b.refusal);
     }
-    if (!b.torch_refusal.empty()) {
-      refusals += fmt::format("PyTorch, {} {}: {}\n", b.norm, b.x.text(), b.torch_refusal);
+    if (!b.peer_refusal.empty()) {
+      refusals += fmt::format("{}, {} {}: {}\n", title, b.norm, b.x.text(), b.peer_refusal);
     }
   }
   std::string text = table_text(rows) + refusals;
@@ -133,16 +147,17 @@ std::string text_of(const std::vector<Row>& results, bool has_torch) {
       "streamed: over that of a copy past the caches, where the norm's result goes past them\n"
       "oneDNN: the ratio of its own layer or batch normalization primitive\n",
       kCopy);
-  if (has_torch) {
-    text +=
-        "both, PyTorch: forward and backward in a row, its fastest mode, and the ratio of times\n";
+  if (!peer.name.empty()) {
+    text += fmt::format(
+        "both, {}: forward and backward in a row, its fastest mode, and the ratio of times\n",
+        title);
   }
   return text;
 }
 
 // The measurements and the backends, with a description for each number of threads.
 struct Results {
-  std::vector<std::string> backends, torch_versions;
+  std::vector<std::string> backends, peer_versions;
   std::vector<Row> rows;
 };
 
@@ -152,25 +167,25 @@ void measure(const NormBenchArgs& args, int threads, const std::vector<Shape>& s
   RunArgs run = args.run;
   run.threads = threads;
   const auto backend = make_backend(run);
-  const auto torch = start_peer(args.peer, run, *backend, kNormPeerModes);
+  const auto library = start_peer(args.peer, run, *backend, kNormPeerModes);
   results.backends.push_back(backend->description());
-  if (torch) results.torch_versions.push_back(torch->version());
+  if (library) results.peer_versions.push_back(library->version());
   for (const std::string& norm : args.norms) {
     for (const Shape& shape : shapes) {
       results.rows.push_back(
           {threads, bench::bench_norm(*backend, norm, shape, args.rounds,
-                                      {torch.get(), args.is_narrow(), args.residual})});
+                                      {library.get(), args.is_narrow(), args.residual})});
     }
   }
 }
 
 void print_results_json(const Results& results, const NormBenchArgs& args) {
   Json rows = Json::array();
-  for (const Row& row : results.rows) rows.push_back(row_json(row));
+  for (const Row& row : results.rows) rows.push_back(row_json(row, args.peer.name));
   Json json{{"processor", processor_text()}, {"backends", results.backends},
             {"compute", args.compute},       {"residual", args.residual},
             {"rounds", args.rounds},         {"copy", kCopy}};
-  if (!results.torch_versions.empty()) json["torch"] = results.torch_versions[0];
+  if (!results.peer_versions.empty()) json[args.peer.name] = results.peer_versions[0];
   json["norms"] = rows;
   print_json(json);
 }
@@ -195,12 +210,13 @@ int run_bench_norms(NormBenchArgs args) {
   }
   std::string text = processor_text() + "\n";
   for (const std::string& backend : results.backends) text += backend + "\n";
-  if (!results.torch_versions.empty()) {
-    text += fmt::format("beside PyTorch {}\n", results.torch_versions[0]);
+  if (!results.peer_versions.empty()) {
+    text +=
+        fmt::format("beside {} {}\n", bench::title_of(args.peer.name), results.peer_versions[0]);
   }
   if (args.is_narrow()) text += "x, dy, y and dx in bf16\n";
   if (args.residual) text += "the norm reads x + residual; this sum is a result as well\n";
-  print(text + text_of(results.rows, !results.torch_versions.empty()));
+  print(text + text_of(results.rows, results.peer_versions.empty() ? PeerArgs{} : args.peer));
   return 0;
 }
 

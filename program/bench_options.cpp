@@ -12,15 +12,27 @@ void add_rounds(CLI::App& app, int& rounds) {
       ->capture_default_str();
 }
 
-void add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& modes) {
+// Returns --peer.
+CLI::Option* add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& modes,
+                      const std::vector<std::string>& libraries = {"torch"}) {
   CLI::Option* name =
       app.add_option("--peer", peer.name,
-                     "also measure PyTorch: torch, in a child process (KEEL_PYTHON)")
-          ->check(CLI::IsMember({"torch"}));
+                     "also measure a library, in a child process (KEEL_PYTHON): torch (PyTorch), of "
+                     "step and norms also jax")
+          ->check(CLI::IsMember(libraries));
   app.add_option("--peer-modes", peer.modes,
-                 "how PyTorch runs, separated by commas; default: usual, on cuda all")
+                 "how the peer runs, separated by commas; default: usual, on cuda all")
       ->delimiter(',')
       ->check(CLI::IsMember(modes))
+      ->needs(name);
+  return name;
+}
+
+// Of commands that take JAX as well.
+void add_peers(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& modes) {
+  CLI::Option* name = add_peer(app, peer, modes, {"torch", "jax"});
+  app.add_flag("--beside-load", peer.beside_load,
+               "measure keel and the peer also while as many processes as threads keep busy")
       ->needs(name);
 }
 
@@ -157,7 +169,7 @@ void add_bench_norms(CLI::App& bench, Command command) {
   app->add_option("--against", args->against,
                   "a file with such hashes, to be compared with those of this machine")
       ->needs(hashes);
-  add_peer(*app, args->peer, kNormPeerModes);
+  add_peers(*app, args->peer, kNormPeerModes);
   add_rounds(*app, args->rounds);
   for (const char* timed : {"--shapes", "--compute", "--residual", "--peer", "--rounds"}) {
     hashes->excludes(app->get_option(timed));
@@ -167,6 +179,7 @@ void add_bench_norms(CLI::App& bench, Command command) {
       "examples:\n"
       "  keel bench norms layernorm 'batchnorm{keep=0.99}' --shapes 4096x512 --threads 2\n"
       "  KEEL_PYTHON=/usr/bin/python3 keel bench norms --peer torch --json\n"
+      "  keel bench norms layernorm --threads 2 --peer jax --beside-load\n"
       "  keel bench norms --hashes --against bench/results/norm_hashes.txt");
   app->callback([args, command] {
     command.code = args->hashes ? run_norm_hashes(*args) : run_bench_norms(*args);
@@ -204,7 +217,7 @@ void add_bench(Command command) {
     auto args = std::make_shared<BenchArgs>();
     add_run_options(*sub, args->run, "paper")->required();
     add_rounds(*sub, args->rounds);
-    if (run == run_bench_step) add_peer(*sub, args->peer, kStepPeerModes);
+    if (run == run_bench_step) add_peers(*sub, args->peer, kStepPeerModes);
     sub->add_flag("--profile", args->profile, "also print the time of every node");
     sub->callback([args, run, command] { command.code = run(*args); });
     return sub;

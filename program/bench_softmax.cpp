@@ -20,19 +20,19 @@ std::string text_of(const bench::SoftmaxBench& b) {
   std::vector<std::vector<std::string>> rows{{"", "median ms", "p10", "p90", "MiB"},
                                              row_of("keel", b.step, b.bytes)};
   std::size_t usable = 0;
-  if (b.torch) {
-    for (const bench::TorchMode& mode : b.torch->modes) {
+  if (b.peer) {
+    for (const bench::PeerMode& mode : b.peer->modes) {
       if (!mode.refusal.empty()) continue;
       std::optional<double> bytes;
-      if (!b.torch_bytes.empty()) bytes = b.torch_bytes[usable++];
+      if (!b.peer_bytes.empty()) bytes = b.peer_bytes[usable++];
       rows.push_back(row_of("PyTorch's, " + mode.name, mode.bodies[0], bytes));
     }
   }
   std::string text = table_text(rows);
   text += fmt::format("three products of all logits: {:.3g} GFLOP, {:.0f} GFLOP/s of the step\n",
                       b.flop / 1e9, b.flop / 1e9 / b.step.median);
-  if (b.torch) text += b.torch->text() + "\n";
-  if (!b.torch_refusal.empty()) text += fmt::format("PyTorch: {}\n", b.torch_refusal);
+  if (b.peer) text += b.peer->text("PyTorch") + "\n";
+  if (!b.peer_refusal.empty()) text += fmt::format("PyTorch: {}\n", b.peer_refusal);
   return text;
 }
 
@@ -48,11 +48,11 @@ void print_softmax_json(const bench::SoftmaxCase& c, const std::string& backend,
                               {"step", time_json(b.step)},
                               {"flop", b.flop}};
   if (b.bytes) json["bytes"] = *b.bytes;
-  if (b.torch) {
-    json["torch"] = torch_json(*b.torch, {"seconds"});
-    if (!b.torch_bytes.empty()) json["torch"]["bytes"] = b.torch_bytes;
+  if (b.peer) {
+    json["torch"] = peer_json(*b.peer, {"seconds"}, "keel_seconds");
+    if (!b.peer_bytes.empty()) json["torch"]["bytes"] = b.peer_bytes;
   }
-  if (!b.torch_refusal.empty()) json["torch_refusal"] = b.torch_refusal;
+  if (!b.peer_refusal.empty()) json["torch_refusal"] = b.peer_refusal;
   print_json(json);
 }
 
@@ -66,10 +66,10 @@ int run_bench_softmax(const SoftmaxBenchArgs& args) {
                              .cutoffs = args.cutoffs,
                              .label_smoothing = args.label_smoothing};
   const auto backend = make_backend(asked.run);
-  const auto torch = start_peer(asked.peer, asked.run, *backend, kWidePeerModes);
-  const bench::SoftmaxBench b = bench::bench_softmax(*backend, c, asked.rounds, torch.get());
+  const auto library = start_peer(asked.peer, asked.run, *backend, kWidePeerModes);
+  const bench::SoftmaxBench b = bench::bench_softmax(*backend, c, asked.rounds, library.get());
   const std::string described =
-      backend->description() + (torch ? ", beside PyTorch " + torch->version() : "");
+      backend->description() + (library ? ", beside " + library->text() : "");
   if (asked.run.json) {
     print_softmax_json(c, described, b);
   } else {

@@ -96,9 +96,10 @@ int run_inspect_checkpoint(const FileArgs& args);
 int run_inspect_data(const FileArgs& args);
 int run_identify(const FileArgs& args);
 
-// The modes of PyTorch for norms: bench/peer/serve.py.
+// JAX's modes, and PyTorch's for norms: bench/peer/serve.py.
+inline const std::vector<std::string> kJaxPeerModes{"usual", "plain", "channels_last"};
 inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled", "graph"};
-// The modes for steps in float32, and all modes for steps.
+// PyTorch's for steps in float32, and all of its for steps.
 inline const std::vector<std::string> kWidePeerModes{"usual", "channels_last", "compiled", "graph",
                                                      "compiled_graph"};
 inline const std::vector<std::string> kStepPeerModes{
@@ -106,8 +107,9 @@ inline const std::vector<std::string> kStepPeerModes{
     "compiled_graph", "autocast",      "autocast_compiled"};
 
 struct PeerArgs {
-  std::string name;                // torch, or empty
+  std::string name;                // torch, jax, or empty
   std::vector<std::string> modes;  // empty: see docs/cli.md, keel bench step
+  bool beside_load = false;
 };
 
 struct BenchArgs {

@@ -5,10 +5,7 @@ class Network:
     def __init__(self, case, parameters):
         self.parameters, self.norm_facts = parameters, case["norm"]
         self.options = case["options"]
-        for name, value in self.options.items():
-            if name.endswith("dropout") and float(value) > 0:
-                raise ValueError(f"expected model.{name}=0, for PyTorch leaves out other numbers, "
-                                 f"got {value}")
+        expect_no_dropout(self.options)
         self.norms, self.shapes, self.sites, self.made = {}, {}, {}, {}  # by name
         self.is_compiled = False
 

@@ -1,10 +1,10 @@
-"""PyTorch beside keel: the child process of `keel bench ... --peer torch`.
+"""Another library beside keel: the child process of `keel bench ... --peer torch` or `jax`.
 
     python3 -c SCRIPT DEVICE THREADS [tf32]     (cpu or cuda; 0 threads: all)
 
-SCRIPT is start.py, numbers.py, norm_rows.py, norm_columns.py, norms.py, networks.py, recurrent.py,
-pictures.py, translation.py and serve.py in a row. This part loads torch and says {"torch":
-VERSION} or {"missing": REASON}; serve.py answers the requests.
+SCRIPT is start.py, then the library's own files, for PyTorch those of this folder and for JAX those
+of jax/, then serve.py, as bench/meson.build has them. Their load.py loads the library and says
+{"torch": VERSION}, {"jax": VERSION} or {"missing": REASON}; serve.py answers the requests.
 """
 import ctypes
 import gc
@@ -17,8 +17,8 @@ import warnings
 
 
 def tune(threads):
-    """Sets what a careful user sets before torch is loaded. Variables that are set already stay,
-    but for the number of threads."""
+    """Sets what a careful user sets before a library is loaded. Variables that are set already
+    stay, but for the number of threads."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     with open("/proc/cpuinfo", encoding="utf-8") as info:
@@ -33,30 +33,17 @@ def tune(threads):
     gc.disable()
 
 
-def tune_gpu(tf32):
-    """The precision of our products, and convolutions by the fastest algorithm."""
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    torch.backends.cudnn.benchmark = True
-
-
 def say(answer):
     print(json.dumps(answer, allow_nan=False), flush=True)
+
+
+def leave(problem):
+    """For want of the library; one that is broken is as good as none."""
+    say({"missing": " ".join(str(problem).split())})
+    sys.exit(0)
 
 
 DEVICE = sys.argv[1]
 THREADS = int(sys.argv[2]) or len(os.sched_getaffinity(0))
 sys.path = [folder for folder in sys.path if folder]  # nothing of the working directory
 warnings.simplefilter("ignore")
-try:
-    tune(THREADS)
-    import torch
-    from torch.nn import functional as F
-    torch.set_num_threads(THREADS)
-    torch.set_flush_denormal(True)
-    torch.empty(0, device=DEVICE)
-    if DEVICE == "cuda":
-        tune_gpu("tf32" in sys.argv[3:])
-    say({"torch": torch.__version__})
-except Exception as problem:  # a torch that is broken is as good as none
-    say({"missing": " ".join(str(problem).split())})
-    sys.exit(0)

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "backends/backends.h"
+#include "bench/library_peer.h"
 #include "bench/norm_bench.h"
 #include "bench/softmax_bench.h"
 #include "bench/step_bench.h"
-#include "bench/torch_peer.h"
 #include "tests/support/small_run.h"
 
 namespace keel::bench {
@@ -15,9 +15,9 @@ namespace {
 
 // Null, with a message, where PyTorch is not installed. One thread: on a busy machine several wait
 // for each other for long.
-std::unique_ptr<TorchPeer> real_peer(const std::vector<std::string>& modes = {"usual"}) {
+std::unique_ptr<LibraryPeer> real_peer(const std::vector<std::string>& modes = {"usual"}) {
   std::string missing;
-  auto peer = TorchPeer::start({.threads = 1, .modes = modes}, missing);
+  auto peer = LibraryPeer::start({.threads = 1, .modes = modes}, missing);
   if (!peer) MESSAGE("skipped: no PyTorch: " << missing);
   return peer;
 }
@@ -48,18 +48,18 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
       CAPTURE(norm);
       CAPTURE(shape.text());
       const NormBench b = bench_norm(*backend, norm, shape, 3, {peer.get()});
-      CHECK(b.torch_refusal == "");
-      CHECK(b.torch.has_value() == (b.refusal == ""));
+      CHECK(b.peer_refusal == "");
+      CHECK(b.peer.has_value() == (b.refusal == ""));
     }
   }
   for (const char* norm : {"layernorm", "rmsnorm", "batchnorm"}) {
     CAPTURE(std::string(norm));
-    const NormBenchOptions options{.torch = peer.get(), .has_residual = true};
-    CHECK(bench_norm(*backend, norm, {64, 128}, 3, options).torch_refusal == "");
+    const NormBenchOptions options{.library = peer.get(), .has_residual = true};
+    CHECK(bench_norm(*backend, norm, {64, 128}, 3, options).peer_refusal == "");
   }
   // A norm that the script does not know is detected.
   const NormBench b = bench_norm(*backend, "layernorm{unbiased=true}", {64, 128}, 3, {peer.get()});
-  CHECK(b.torch_refusal.starts_with("computes something else: y: "));
+  CHECK(b.peer_refusal.starts_with("computes something else: y: "));
 }
 
 // Settings of translation for a peer that has no dropout.
@@ -128,9 +128,9 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
     if (attends && !has_attention) continue;
     const StepBench b =
         bench_step(*backend, test::small_job(row.settings, row.model), 3, peer.get());
-    CHECK(b.torch_refusal == "");
-    REQUIRE(b.torch.has_value());
-    CHECK(b.torch->ratio() > 0);
+    CHECK(b.peer_refusal == "");
+    REQUIRE(b.peer.has_value());
+    CHECK(b.peer->ratio() > 0);
   }
 }
 
@@ -140,14 +140,14 @@ TEST_CASE("torch peer: no steps with dropout") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
   const StepBench b = bench_step(
       *backend, test::small_job({"model.input_dropout=0.2"}, "dependency_parser"), 3, peer.get());
-  CHECK(b.torch_refusal.find("expected model.") != std::string::npos);
-  CHECK(b.torch_refusal.find("dropout=0") != std::string::npos);
+  CHECK(b.peer_refusal.find("expected model.") != std::string::npos);
+  CHECK(b.peer_refusal.find("dropout=0") != std::string::npos);
 }
 
 // The mode's refusal; PyTorch's compiler may be there or not, and so may what it needs.
-std::string refusal_of(const std::optional<TorchTimes>& times, const std::string& name) {
+std::string refusal_of(const std::optional<PeerTimes>& times, const std::string& name) {
   REQUIRE(times.has_value());
-  for (const TorchMode& mode : times->modes) {
+  for (const PeerMode& mode : times->modes) {
     if (mode.name == name) return mode.refusal;
   }
   return "not asked for";
@@ -163,11 +163,11 @@ TEST_CASE("torch peer: norms composed as their formulas read are the same") {
         "powernorm{mode=paper}", "mabn", "unifiednorm"}) {
     CAPTURE(std::string(norm));
     const NormBench b = bench_norm(*backend, norm, {8, 16, 20, 24}, 3, {peer.get()});
-    CHECK(refusal_of(b.torch, "usual") == "");
-    CHECK(refusal_of(b.torch, "plain") == "");
+    CHECK(refusal_of(b.peer, "usual") == "");
+    CHECK(refusal_of(b.peer, "plain") == "");
   }
   const NormBench b = bench_norm(*backend, "scalenorm", {8, 16}, 3, {peer.get()});
-  CHECK(refusal_of(b.torch, "plain") == "scalenorm is composed as its formulas read already");
+  CHECK(refusal_of(b.peer, "plain") == "scalenorm is composed as its formulas read already");
 }
 
 TEST_CASE("torch peer: what a mode needs and has not is its reason") {
@@ -175,11 +175,11 @@ TEST_CASE("torch peer: what a mode needs and has not is its reason") {
   if (!peer) return;
   const auto backend = make_backend(default_backend(), {.threads = 2});
   const StepBench b = bench_step(*backend, test::small_job(), 3, peer.get());
-  CHECK(refusal_of(b.torch, "usual") == "");
-  CHECK(refusal_of(b.torch, "graph") == "CUDA graphs need a GPU");
-  CHECK(refusal_of(b.torch, "compiled_graph") != "");
+  CHECK(refusal_of(b.peer, "usual") == "");
+  CHECK(refusal_of(b.peer, "graph") == "CUDA graphs need a GPU");
+  CHECK(refusal_of(b.peer, "compiled_graph") != "");
   if (peer->version().starts_with("1.")) {
-    CHECK(refusal_of(b.torch, "compiled") == "torch.compile needs PyTorch 2");
+    CHECK(refusal_of(b.peer, "compiled") == "torch.compile needs PyTorch 2");
   }
 }
 
@@ -192,10 +192,10 @@ TEST_CASE("torch peer: a softmax over many words has the same loss and gradients
         *backend,
         {.words = 3000, .width = 20, .rows = 700, .cutoffs = cutoffs, .label_smoothing = 0.1}, 3,
         peer.get());
-    CHECK(b.torch_refusal == "");
-    REQUIRE(b.torch_bytes.size() == 1);
+    CHECK(b.peer_refusal == "");
+    REQUIRE(b.peer_bytes.size() == 1);
     // PyTorch has all of the logits at once.
-    if (cutoffs.empty()) CHECK(b.torch_bytes[0] > 700 * 3000 * 4);
+    if (cutoffs.empty()) CHECK(b.peer_bytes[0] > 700 * 3000 * 4);
   }
 }
 

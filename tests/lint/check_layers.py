@@ -58,7 +58,7 @@ MAY_INCLUDE = {
 
 # Made by meson outside of the source tree; each counts as lying beside its template.
 GENERATED = {"norm_list.inc": "src/ops/norm/norm_list.inc", "op_list.inc": "src/ops/op_list.inc",
-             "recipes.inc": "models/recipes.inc", "peer_script.inc": "bench/peer_script.inc",
+             "recipes.inc": "models/recipes.inc", "peer_scripts.inc": "bench/peer_scripts.inc",
              "paper_tables.inc": "studies/paper_tables.inc",
              "task_list.inc": "models/task_list.inc",
              "task_includes.inc": "models/task_includes.inc"}

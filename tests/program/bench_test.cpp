@@ -246,7 +246,11 @@ TEST_CASE("bench norms: one and two threads are the default, as a table") {
   check_refusal(run_keel(norms({"--threads", "1,two"})), 2, "--threads");
   check_refusal(run_keel(norms({"layernorm_simple", "--shapes", "8x400", "--threads", "-1"})), 2,
                 "threads");
-  check_refusal(run_keel(norms({"--peer", "jax"})), 2, "--peer");
+  check_refusal(run_keel(norms({"--peer", "mlx"})), 2, "--peer");
+  check_refusal(run_keel(norms({"--beside-load"})), 2, "--peer");
+  check_refusal(run_keel(norms({"--peer", "jax", "--peer-modes", "compiled"})), 2,
+                "--peer-modes: expected usual, plain, channels_last of JAX, got 'compiled'");
+  check_refusal(run_keel({"bench", "softmax", "--peer", "jax"}), 2, "--peer");
 }
 
 TEST_CASE("bench: PyTorch beside it" * doctest::test_suite("slow")) {
@@ -282,8 +286,30 @@ TEST_CASE("bench: PyTorch beside it" * doctest::test_suite("slow")) {
   check_refusal(run_keel(norms({"--peer", "torch", "--peer-modes", "autocast"})), 2, "autocast");
 }
 
-TEST_CASE("bench: without PyTorch there is a warning and the rest is measured") {
+TEST_CASE("bench: JAX beside it, and both beside a load" * doctest::test_suite("slow")) {
+  const test::FakePython python(test::kDetachNormPeer);
+  const std::vector<std::string> words{"detachnorm", "--shapes", "128x64", "--threads",
+                                       "1",          "--peer",   "jax",    "--beside-load"};
+  std::vector<std::string> as_json = words;
+  as_json.push_back("--json");
+  const Json json = json_of(run_keel(norms(as_json)));
+  CHECK(json.at("jax") == "fake on cpu 1");
+  const Json& times = json.at("norms").at(0).at("jax");
+  CHECK(times.at("fastest") == "usual");
+  const Json& loaded = times.at("beside_load");
+  CHECK(loaded.at("keel_both_seconds").at("median") > 0);
+  CHECK(loaded.at("modes").at("usual").at("both_seconds") ==
+        times.at("modes").at("usual").at("both_seconds"));
+  const ProcessResult text = run_keel(norms(words));
+  for (const char* part : {"beside JAX fake on cpu 1", "JAX/keel", "JAX/keel, beside load"}) {
+    CHECK(holds(text.out, part));
+  }
+}
+
+TEST_CASE("bench: without PyTorch or JAX there is a warning and the rest is measured") {
   const test::ProcessOptions options{.environment = {{"KEEL_PYTHON", "no-such-python"}}};
+  CHECK(holds(run_keel(bench("step", {"--peer", "jax", "--json"}), options).err,
+              "warning: no peer jax: no-such-python: "));
   const ProcessResult result = run_keel(bench("step", {"--peer", "torch", "--json"}), options);
   const Json json = json_of(result);
   CHECK(json.at("step").at("median") > 0);
@@ -300,7 +326,7 @@ TEST_CASE("bench: a peer that dies or talks nonsense is one error") {
   };
   check_refusal(steps("#!/bin/sh\nexit 1\n"), 4, "expected an answer, but it ended");
   check_refusal(steps("#!/bin/sh\necho '{\"torch\": \"1\"}'\n"), 4, "ended");
-  check_refusal(steps("#!/bin/sh\necho hello\n"), 3, "peer torch: expected a JSON object");
+  check_refusal(steps("#!/bin/sh\necho hello\n"), 3, "peer: expected a JSON object");
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ def rows(values, width):
 def read(facts):
     count = facts["shape"][0] * facts["shape"][1]
     return struct.unpack(f"{count}f", sys.stdin.buffer.read(4 * count))
-say({"torch": "fake on " + " ".join(sys.argv[3:])})
+version = "fake on " + " ".join(sys.argv[3:])
+say({"torch": version, "jax": version})
 for line in sys.stdin.buffer:
     request = json.loads(line)
     if "rounds" in request:

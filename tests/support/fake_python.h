@@ -1,4 +1,4 @@
-// Stands in for the Python that `--peer torch` runs: a program of the test's own, named by the
+// Stands in for the Python that `--peer` runs: a program of the test's own, named by the
 // variable KEEL_PYTHON for as long as this lives.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace keel::test {
 
-// A peer without PyTorch that knows only detachnorm. Its times are 1 us and 3 us a repeat, twice
-// that in mode plain. It has no mode compiled, and its version contains its arguments.
+// A peer without PyTorch and JAX that knows only detachnorm. Its times are 1 us and 3 us a repeat,
+// twice that in mode plain. It has no mode compiled, and its version contains its arguments.
 extern const char* const kDetachNormPeer;
 
 class FakePython {

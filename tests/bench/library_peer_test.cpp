@@ -1,5 +1,5 @@
-// PyTorch as a peer: what it must answer.
-#include "bench/torch_peer.h"
+// A library as a peer: what it must answer.
+#include "bench/library_peer.h"
 
 #include <doctest/doctest.h>
 
@@ -27,17 +27,17 @@ std::string saying(const std::vector<std::string>& lines) {
   return program + "cat > /dev/null\n";
 }
 
-std::unique_ptr<TorchPeer> start(const std::vector<std::string>& modes = {"usual"}) {
+std::unique_ptr<LibraryPeer> start(const std::vector<std::string>& modes = {"usual"}) {
   std::string missing;
-  auto peer = TorchPeer::start({.threads = 2, .modes = modes}, missing);
+  auto peer = LibraryPeer::start({.threads = 2, .modes = modes}, missing);
   REQUIRE(missing == "");
   REQUIRE(peer != nullptr);
   return peer;
 }
 
 // A small norm whose expected results are 1, 2 and 3.
-TorchCase small_case() {
-  TorchCase task{.what = {{"norm", {{"name", "detachnorm"}}}}, .given = {}, .expected = {}};
+PeerCase small_case() {
+  PeerCase task{.what = {{"norm", {{"name", "detachnorm"}}}}, .given = {}, .expected = {}};
   task.given.push_back({"x", Tensor::of<float>({1}, {1})});
   task.expected.push_back({"y", {1, 2, 3}});
   return task;
@@ -58,12 +58,12 @@ TEST_CASE("torch peer: without Python or PyTorch there is none, and a reason") {
   std::string missing;
   {
     const FakePython python(saying({R"({"missing": "no torch here"})"}));
-    CHECK(TorchPeer::start({.threads = 1}, missing) == nullptr);
+    CHECK(LibraryPeer::start({.threads = 1}, missing) == nullptr);
     CHECK(missing.ends_with("python: no torch here"));
   }
   {
     const FakePython python("#!/nowhere/at/all\n");
-    CHECK(TorchPeer::start({.threads = 1}, missing) == nullptr);
+    CHECK(LibraryPeer::start({.threads = 1}, missing) == nullptr);
     CHECK(missing.ends_with("No such file or directory"));
   }
   {
@@ -72,14 +72,37 @@ TEST_CASE("torch peer: without Python or PyTorch there is none, and a reason") {
     test::write_bytes(folder / "torch.py", "raise ImportError('it is\\nbroken')\n");
     const FakePython python("#!/bin/sh\nPYTHONPATH='" + folder.path().string() +
                             "' exec python3 \"$@\"\n");
-    CHECK(TorchPeer::start({.threads = 1}, missing) == nullptr);
+    CHECK(LibraryPeer::start({.threads = 1}, missing) == nullptr);
     CHECK(missing.ends_with("python: it is broken"));
   }
 }
 
+TEST_CASE("jax peer: it is given a script of its own") {
+  std::string missing;
+  {
+    const FakePython python(
+        "#!/bin/sh\ncase \"$2\" in *'import torch'*) exit 1;; *'import jax'*) ;; *) exit 2;; esac\n"
+        "echo '{\"jax\": \"7\"}'\ncat > /dev/null\n");
+    const auto peer = LibraryPeer::start({.library = "jax", .threads = 1}, missing);
+    REQUIRE(peer != nullptr);
+    CHECK(peer->text() == "JAX 7");
+  }
+  {
+    const test::TempDir folder;
+    test::write_bytes(folder / "jax.py", "raise ImportError('it is\\nbroken')\n");
+    const FakePython python("#!/bin/sh\nPYTHONPATH='" + folder.path().string() +
+                            "' exec python3 \"$@\"\n");
+    CHECK(LibraryPeer::start({.library = "jax", .threads = 1}, missing) == nullptr);
+    CHECK(missing.ends_with("python: it is broken"));
+  }
+  const FakePython python(saying({R"({"torch": "1"})"}));
+  check_error(ErrorKind::kBadInput, "expected an answer with 'jax'",
+              [&] { LibraryPeer::start({.library = "jax", .threads = 1}, missing); });
+}
+
 TEST_CASE("torch peer: one that ends or says what it should not") {
   std::string missing;
-  const auto start_it = [&] { TorchPeer::start({.threads = 1}, missing); };
+  const auto start_it = [&] { LibraryPeer::start({.threads = 1}, missing); };
   const struct {
     std::string program;
     ErrorKind kind;
@@ -94,12 +117,12 @@ TEST_CASE("torch peer: one that ends or says what it should not") {
     check_error(row.kind, row.part, start_it);
   }
   const auto answers = [](const std::string& answer, const char* part,
-                          const std::function<void(TorchPeer&)>& ask) {
+                          const std::function<void(LibraryPeer&)>& ask) {
     const FakePython python(saying({R"({"torch": "1"})", answer}));
     const auto peer = start();
     check_error(ErrorKind::kBadInput, part, [&] { ask(*peer); });
   };
-  const auto set_up = [](TorchPeer& peer) { peer.set_up(small_case()); };
+  const auto set_up = [](LibraryPeer& peer) { peer.set_up(small_case()); };
   answers("Traceback", "expected a JSON object, got 'Traceback'", set_up);
   answers(R"({"values": {"y": [1]}})", "expected an answer with 'modes'", set_up);
   answers(R"({"modes": {"plain": {}}})", "expected an answer with 'usual'", set_up);
@@ -136,13 +159,13 @@ TEST_CASE("torch peer: only who computes the same is a peer") {
 }
 
 TEST_CASE("torch peer: a ratio is the quotient of the times beside it") {
-  TorchTimes torch{.ours = {.median = 1.4186},
-                   .modes = {{.name = "usual", .bodies = {{.median = 1.4}}},
-                             {.name = "compiled", .bodies = {{.median = 1.22}}},
-                             {.name = "graph", .refusal = "no GPU"}}};
-  CHECK(torch.text() == "PyTorch's compiled / ours = 1220.000 ms / 1418.600 ms = 0.86");
+  PeerTimes torch{.ours = {.median = 1.4186},
+                  .modes = {{.name = "usual", .bodies = {{.median = 1.4}}},
+                            {.name = "compiled", .bodies = {{.median = 1.22}}},
+                            {.name = "graph", .refusal = "no GPU"}}};
+  CHECK(torch.text("PyTorch") == "PyTorch's compiled / ours = 1220.000 ms / 1418.600 ms = 0.86");
   torch.ours.median = 0.61;
-  CHECK(torch.text() == "PyTorch's compiled / ours = 1220.000 ms / 610.000 ms = 2.00");
+  CHECK(torch.text("PyTorch") == "PyTorch's compiled / ours = 1220.000 ms / 610.000 ms = 2.00");
 }
 
 // A torch for a GPU that writes down what is done with the memory that fills the cache.
@@ -169,11 +192,11 @@ TEST_CASE("torch peer: on a GPU the cache is filled by reading, as it is for our
   const FakePython python("#!/bin/sh\nPYTHONPATH='" + folder.path().string() +
                           "' exec python3 \"$@\"\n");
   std::string missing;
-  const auto peer = TorchPeer::start({.device = "cuda", .threads = 1}, missing);
+  const auto peer = LibraryPeer::start({.device = "cuda", .threads = 1}, missing);
   REQUIRE(missing == "");
-  TorchCase task{.what = {{"norm", {{"name", "none"}, {"options", ""}}}, {"steps", 1}},
-                 .given = {},
-                 .expected = {}};
+  PeerCase task{.what = {{"norm", {{"name", "none"}, {"options", ""}}}, {"steps", 1}},
+                .given = {},
+                .expected = {}};
   for (const char* name : {"x", "dy"}) task.given.push_back({name, Tensor::of<float>({1}, {1})});
   REQUIRE(refusals_of(peer->set_up(task)) == "");
   CHECK(peer->sample(2, 1, 1)[0][0] == doctest::Approx(1e-3));
@@ -198,20 +221,20 @@ TEST_CASE("torch peer: a norm beside it has its times, or the reason why not") {
   CHECK(peer->version() == "fake on cpu 2");
   const auto backend = make_backend(default_backend(), {.threads = 2});
   const NormBench b = bench_norm(*backend, "detachnorm", {128, 512}, 3, {peer.get()});
-  CHECK(b.torch_refusal == "");
-  REQUIRE(b.torch.has_value());
+  CHECK(b.peer_refusal == "");
+  REQUIRE(b.peer.has_value());
   // A quarter of a MiB is repeated four times a turn.
   const double repeats = backend->storage(DType::kF32) == DType::kF32 ? 4 : 2;
-  REQUIRE(b.torch->modes.size() == 1);
-  CHECK(b.torch->modes[0].bodies[0].median == doctest::Approx(repeats * 1e-6));
-  CHECK(b.torch->modes[0].bodies[1].median == doctest::Approx(repeats * 3e-6));
-  CHECK(b.torch->ours.median > 0);
-  CHECK(b.torch->ratio() == doctest::Approx(repeats * 3e-6 / b.torch->ours.median));
+  REQUIRE(b.peer->modes.size() == 1);
+  CHECK(b.peer->modes[0].bodies[0].median == doctest::Approx(repeats * 1e-6));
+  CHECK(b.peer->modes[0].bodies[1].median == doctest::Approx(repeats * 3e-6));
+  CHECK(b.peer->ours.median > 0);
+  CHECK(b.peer->ratio() == doctest::Approx(repeats * 3e-6 / b.peer->ours.median));
   const NormBench other = bench_norm(*backend, "layernorm_simple", {4, 8}, 3, {peer.get()});
   CHECK(other.refusal == "");
-  CHECK(other.torch_refusal == "no layernorm_simple");
-  CHECK_FALSE(other.torch.has_value());
-  CHECK_FALSE(bench_norm(*backend, "detachnorm", {4, 8}, 3).torch.has_value());
+  CHECK(other.peer_refusal == "no layernorm_simple");
+  CHECK_FALSE(other.peer.has_value());
+  CHECK_FALSE(bench_norm(*backend, "detachnorm", {4, 8}, 3).peer.has_value());
 }
 
 TEST_CASE("torch peer: the fastest of the modes that it has is the one that counts" *
@@ -220,23 +243,39 @@ TEST_CASE("torch peer: the fastest of the modes that it has is the one that coun
   const auto peer = start({"plain", "compiled", "usual"});
   const auto backend = make_backend(default_backend(), {.threads = 2});
   const NormBench b = bench_norm(*backend, "detachnorm", {512, 1024}, 3, {peer.get()});
-  CHECK(b.torch_refusal == "compiled: no compiler");
-  REQUIRE(b.torch.has_value());
-  REQUIRE(b.torch->modes.size() == 3);
-  CHECK(b.torch->modes[0].bodies[1].median == doctest::Approx(6e-6));
-  CHECK(b.torch->modes[1].bodies.empty());
-  CHECK(b.torch->fastest().name == "usual");
-  CHECK(b.torch->ratio() == doctest::Approx(3e-6 / b.torch->ours.median));
+  CHECK(b.peer_refusal == "compiled: no compiler");
+  REQUIRE(b.peer.has_value());
+  REQUIRE(b.peer->modes.size() == 3);
+  CHECK(b.peer->modes[0].bodies[1].median == doctest::Approx(6e-6));
+  CHECK(b.peer->modes[1].bodies.empty());
+  CHECK(b.peer->fastest().name == "usual");
+  CHECK(b.peer->ratio() == doctest::Approx(3e-6 / b.peer->ours.median));
   const NormBench other = bench_norm(*backend, "layernorm_simple", {4, 8}, 3, {peer.get()});
-  CHECK(other.torch_refusal ==
+  CHECK(other.peer_refusal ==
         "plain: no layernorm_simple; compiled: no layernorm_simple; usual: no layernorm_simple");
-  CHECK_FALSE(other.torch.has_value());
+  CHECK_FALSE(other.peer.has_value());
+}
+
+TEST_CASE("torch peer: times beside a load, where they are wanted") {
+  const FakePython python(test::kDetachNormPeer);
+  std::string missing;
+  const auto peer = LibraryPeer::start({.threads = 1, .beside_load = true}, missing);
+  REQUIRE(peer != nullptr);
+  const auto backend = make_backend(default_backend(), {.threads = 1});
+  const NormBench b = bench_norm(*backend, "detachnorm", {128, 512}, 3, {peer.get()});
+  REQUIRE(b.peer_beside_load.has_value());
+  CHECK(b.peer_beside_load->ours.median > 0);
+  REQUIRE(b.peer_beside_load->modes.size() == 1);
+  CHECK(b.peer_beside_load->modes[0].bodies[1].median == b.peer->modes[0].bodies[1].median);
+  const auto other = start();
+  CHECK_FALSE(
+      bench_norm(*backend, "detachnorm", {4, 8}, 3, {other.get()}).peer_beside_load.has_value());
 }
 
 TEST_CASE("torch peer: steps that it does not take") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
   for (const char* setting : {"train.clip=element", "train.accumulate=2"}) {
-    check_error(ErrorKind::kUsage, "peer torch: expected train.clip=none or global",
+    check_error(ErrorKind::kUsage, "peer: expected train.clip=none or global",
                 [&] { step_case(*backend, test::small_job({setting})); });
   }
 }
