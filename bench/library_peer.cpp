@@ -122,11 +122,11 @@ PeerTimes peer_times(std::vector<PeerMode> modes, const Timing& ours,
   return {ours, std::move(modes)};
 }
 
-std::optional<PeerTimes> peer_times_beside_load(const LibraryPeer& peer,
+std::optional<PeerTimes> peer_times_under_load(const LibraryPeer& peer,
                                                 const std::vector<PeerMode>& modes,
                                                 std::span<const Sampler> ours_and_theirs,
                                                 int rounds) {
-  if (!peer.options().beside_load) return std::nullopt;
+  if (!peer.options().under_load) return std::nullopt;
   const Load load(peer.options().threads);
   const std::vector<Timing> times = time_in_blocks(ours_and_theirs, rounds);
   return peer_times(modes, times[0], std::span(times).subspan(1));

@@ -73,7 +73,7 @@ struct PeerOptions {
   int threads = 0;                // 0: all
   bool tf32 = false;              // for products and convolutions on cuda
   std::vector<std::string> modes = {"usual"};
-  bool beside_load = false;  // all is to be timed beside a Load, too
+  bool under_load = false;  // all is to be timed beside a Load, too
 };
 
 class LibraryPeer {
@@ -123,7 +123,7 @@ PeerTimes peer_times(std::vector<PeerMode> modes, const Timing& ours,
 
 // The same, measured by the two samplers in turns beside a Load of as many processes as the peer
 // has threads. Nothing where the peer's options do not want it.
-std::optional<PeerTimes> peer_times_beside_load(const LibraryPeer& peer,
+std::optional<PeerTimes> peer_times_under_load(const LibraryPeer& peer,
                                                 const std::vector<PeerMode>& modes,
                                                 std::span<const Sampler> ours_and_theirs,
                                                 int rounds);

@@ -157,8 +157,8 @@ void measure(Backend& backend, NormBench& result, int rounds, const NormBenchOpt
   if (samplers.size() == 1) return;
   result.peer = peer_times(modes, times[turns.bodies.size()],
                            std::span(times).subspan(turns.bodies.size() + 1));
-  result.peer_beside_load =
-      peer_times_beside_load(*library, modes, std::span(samplers).subspan(1), rounds);
+  result.peer_under_load =
+      peer_times_under_load(*library, modes, std::span(samplers).subspan(1), rounds);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct NormBench {
   NormPass forward = {}, backward = {};
   // Times of the library's forward, and of its forward with backward, which keel runs as one
   // program. Blocks of 10 rounds of either alternate.
-  std::optional<PeerTimes> peer = {}, peer_beside_load = {};
+  std::optional<PeerTimes> peer = {}, peer_under_load = {};
   std::string peer_refusal = {};  // why the library, or some of its modes, has no times
   std::string refusal = {};  // why this norm does not run on this shape; then there are no times
 };

@@ -150,7 +150,7 @@ StepBench measure_step(Backend& backend, const MeasuredStep& measured, int round
   if (samplers.size() > 1) {
     result.peer = peer_times(modes, times[4], std::span(times).subspan(5));
     const auto both = std::span(samplers).subspan(1);
-    result.peer_beside_load = peer_times_beside_load(*library, modes, both, rounds);
+    result.peer_under_load = peer_times_under_load(*library, modes, both, rounds);
   }
   result.profile = step.profile(std::max(rounds / 4, 3));
   return result;

@@ -22,7 +22,7 @@ struct StepBench {
   std::int64_t optimizer_bytes = 0;
   std::vector<NodeTime> profile;
   std::optional<PeerTimes> peer;  // of a step; blocks of 10 rounds of either alternate
-  std::optional<PeerTimes> peer_beside_load;
+  std::optional<PeerTimes> peer_under_load;
   std::string peer_refusal;  // why the library, or some of its modes, has no times, or ""
 
   // step / (products + optimizer)

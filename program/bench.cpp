@@ -48,8 +48,8 @@ void print_step_json(const StepTitle& title, const bench::StepBench& b) {
   if (b.peer) {
     nlohmann::ordered_json& peer = json[title.library];
     peer = peer_json(*b.peer, {"seconds"}, "keel_seconds");
-    if (b.peer_beside_load) {
-      peer["beside_load"] = peer_json(*b.peer_beside_load, {"seconds"}, "keel_seconds");
+    if (b.peer_under_load) {
+      peer["under_load"] = peer_json(*b.peer_under_load, {"seconds"}, "keel_seconds");
     }
   }
   if (!b.peer_refusal.empty()) json[title.library + "_refusal"] = b.peer_refusal;
@@ -57,14 +57,14 @@ void print_step_json(const StepTitle& title, const bench::StepBench& b) {
   print_json(json);
 }
 
-// Rows of keel's steps and of the library's, with a column for those beside a load.
+// Rows of keel's steps and of the library's, with a column for those under load.
 void add_peer_rows(const bench::StepBench& b, std::string_view title,
                    std::vector<std::vector<std::string>>& rows) {
-  const bench::PeerTimes* const loaded = b.peer_beside_load ? &*b.peer_beside_load : nullptr;
+  const bench::PeerTimes* const loaded = b.peer_under_load ? &*b.peer_under_load : nullptr;
   const auto add = [&](const std::string& what, const bench::Timing& t,
-                       const bench::Timing* beside_load) {
+                       const bench::Timing* under_load) {
     rows.push_back(time_row(what, t));
-    if (beside_load != nullptr) rows.back().push_back(milliseconds(beside_load->median));
+    if (under_load != nullptr) rows.back().push_back(milliseconds(under_load->median));
   };
   add("steps in a row", b.peer->ours, loaded ? &loaded->ours : nullptr);
   for (std::size_t i = 0; i < b.peer->modes.size(); ++i) {
@@ -74,7 +74,7 @@ void add_peer_rows(const bench::StepBench& b, std::string_view title,
         loaded ? &loaded->modes[i].bodies[0] : nullptr);
   }
   if (loaded == nullptr) return;
-  rows[0].push_back("beside load");
+  rows[0].push_back("under load");
   for (auto& row : rows) {
     if (row.size() < rows[0].size()) row.push_back("-");
   }
@@ -92,7 +92,7 @@ std::string step_text(const bench::StepBench& b, std::string_view title) {
   text += fmt::format("products: {:.3g} GFLOP, {:.0f} GFLOP/s\n", b.products_flop / 1e9,
                       b.products_flop / 1e9 / b.products.median);
   if (b.peer) text += b.peer->text(title) + "\n";
-  if (b.peer_beside_load) text += "beside load: " + b.peer_beside_load->text(title) + "\n";
+  if (b.peer_under_load) text += "under load: " + b.peer_under_load->text(title) + "\n";
   if (!b.peer_refusal.empty()) text += fmt::format("{}: {}\n", title, b.peer_refusal);
   return text;
 }

@@ -32,7 +32,7 @@ std::unique_ptr<bench::LibraryPeer> start_peer(const PeerArgs& peer, const RunAr
   bench::PeerOptions options{.library = peer.name,
                              .threads = run.threads,
                              .tf32 = run.tf32,
-                             .beside_load = peer.beside_load};
+                             .under_load = peer.under_load};
   if (backend.name() == "cuda") {
     options.device = "cuda";
     options.modes = modes;

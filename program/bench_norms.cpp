@@ -84,8 +84,8 @@ Json row_json(const Row& row, const std::string& library) {
   if (b.peer) {
     const std::vector<std::string> bodies{"forward_seconds", "both_seconds"};
     json[library] = peer_json(*b.peer, bodies, "keel_both_seconds");
-    if (b.peer_beside_load) {
-      json[library]["beside_load"] = peer_json(*b.peer_beside_load, bodies, "keel_both_seconds");
+    if (b.peer_under_load) {
+      json[library]["under_load"] = peer_json(*b.peer_under_load, bodies, "keel_both_seconds");
     }
   }
   if (!b.peer_refusal.empty()) json[library + "_refusal"] = b.peer_refusal;
@@ -114,7 +114,7 @@ std::vector<std::string> table_row(const Row& row, const PeerArgs& peer) {
     cells.push_back(pass->peer ? fmt::format("{:.2f}", pass->peer_ratio()) : "-");
   }
   if (!peer.name.empty()) add_peer_cells(b.peer, cells);
-  if (peer.beside_load) add_peer_cells(b.peer_beside_load, cells);
+  if (peer.under_load) add_peer_cells(b.peer_under_load, cells);
   return cells;
 }
 
@@ -124,8 +124,8 @@ std::string text_of(const std::vector<Row>& results, const PeerArgs& peer) {
   std::vector<std::vector<std::string>> rows{{"norm", "shape", "threads", "forward us", "GB/s",
                                               "ratio", "streamed", "oneDNN", "backward us", "GB/s",
                                               "ratio", "streamed", "oneDNN"}};
-  for (const char* when : {"", ", beside load"}) {
-    if (peer.name.empty() || (*when != '\0' && !peer.beside_load)) continue;
+  for (const char* when : {"", ", under load"}) {
+    if (peer.name.empty() || (*when != '\0' && !peer.under_load)) continue;
     rows[0].insert(rows[0].end(), {fmt::format("both us{}", when), fmt::format("{} us", title),
                                    "mode", fmt::format("{}/keel{}", title, when)});
   }

@@ -31,7 +31,7 @@ CLI::Option* add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::stri
 // Of commands that take JAX as well.
 void add_peers(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& modes) {
   CLI::Option* name = add_peer(app, peer, modes, {"torch", "jax"});
-  app.add_flag("--beside-load", peer.beside_load,
+  app.add_flag("--under-load", peer.under_load,
                "measure keel and the peer also while as many processes as threads keep busy")
       ->needs(name);
 }
@@ -179,7 +179,7 @@ void add_bench_norms(CLI::App& bench, Command command) {
       "examples:\n"
       "  keel bench norms layernorm 'batchnorm{keep=0.99}' --shapes 4096x512 --threads 2\n"
       "  KEEL_PYTHON=/usr/bin/python3 keel bench norms --peer torch --json\n"
-      "  keel bench norms layernorm --threads 2 --peer jax --beside-load\n"
+      "  keel bench norms layernorm --threads 2 --peer jax --under-load\n"
       "  keel bench norms --hashes --against bench/results/norm_hashes.txt");
   app->callback([args, command] {
     command.code = args->hashes ? run_norm_hashes(*args) : run_bench_norms(*args);

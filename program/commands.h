@@ -109,7 +109,7 @@ inline const std::vector<std::string> kStepPeerModes{
 struct PeerArgs {
   std::string name;                // torch, jax, or empty
   std::vector<std::string> modes;  // empty: see docs/cli.md, keel bench step
-  bool beside_load = false;
+  bool under_load = false;
 };
 
 struct BenchArgs {

@@ -256,20 +256,20 @@ TEST_CASE("torch peer: the fastest of the modes that it has is the one that coun
   CHECK_FALSE(other.peer.has_value());
 }
 
-TEST_CASE("torch peer: times beside a load, where they are wanted") {
+TEST_CASE("torch peer: times under load, where they are wanted") {
   const FakePython python(test::kDetachNormPeer);
   std::string missing;
-  const auto peer = LibraryPeer::start({.threads = 1, .beside_load = true}, missing);
+  const auto peer = LibraryPeer::start({.threads = 1, .under_load = true}, missing);
   REQUIRE(peer != nullptr);
   const auto backend = make_backend(default_backend(), {.threads = 1});
   const NormBench b = bench_norm(*backend, "detachnorm", {128, 512}, 3, {peer.get()});
-  REQUIRE(b.peer_beside_load.has_value());
-  CHECK(b.peer_beside_load->ours.median > 0);
-  REQUIRE(b.peer_beside_load->modes.size() == 1);
-  CHECK(b.peer_beside_load->modes[0].bodies[1].median == b.peer->modes[0].bodies[1].median);
+  REQUIRE(b.peer_under_load.has_value());
+  CHECK(b.peer_under_load->ours.median > 0);
+  REQUIRE(b.peer_under_load->modes.size() == 1);
+  CHECK(b.peer_under_load->modes[0].bodies[1].median == b.peer->modes[0].bodies[1].median);
   const auto other = start();
   CHECK_FALSE(
-      bench_norm(*backend, "detachnorm", {4, 8}, 3, {other.get()}).peer_beside_load.has_value());
+      bench_norm(*backend, "detachnorm", {4, 8}, 3, {other.get()}).peer_under_load.has_value());
 }
 
 TEST_CASE("torch peer: steps that it does not take") {

@@ -247,7 +247,7 @@ TEST_CASE("bench norms: one and two threads are the default, as a table") {
   check_refusal(run_keel(norms({"layernorm_simple", "--shapes", "8x400", "--threads", "-1"})), 2,
                 "threads");
   check_refusal(run_keel(norms({"--peer", "mlx"})), 2, "--peer");
-  check_refusal(run_keel(norms({"--beside-load"})), 2, "--peer");
+  check_refusal(run_keel(norms({"--under-load"})), 2, "--peer");
   check_refusal(run_keel(norms({"--peer", "jax", "--peer-modes", "compiled"})), 2,
                 "--peer-modes: expected usual, plain, channels_last of JAX, got 'compiled'");
   check_refusal(run_keel({"bench", "softmax", "--peer", "jax"}), 2, "--peer");
@@ -286,22 +286,22 @@ TEST_CASE("bench: PyTorch beside it" * doctest::test_suite("slow")) {
   check_refusal(run_keel(norms({"--peer", "torch", "--peer-modes", "autocast"})), 2, "autocast");
 }
 
-TEST_CASE("bench: JAX beside it, and both beside a load" * doctest::test_suite("slow")) {
+TEST_CASE("bench: JAX beside it, and both under load" * doctest::test_suite("slow")) {
   const test::FakePython python(test::kDetachNormPeer);
   const std::vector<std::string> words{"detachnorm", "--shapes", "128x64", "--threads",
-                                       "1",          "--peer",   "jax",    "--beside-load"};
+                                       "1",          "--peer",   "jax",    "--under-load"};
   std::vector<std::string> as_json = words;
   as_json.push_back("--json");
   const Json json = json_of(run_keel(norms(as_json)));
   CHECK(json.at("jax") == "fake on cpu 1");
   const Json& times = json.at("norms").at(0).at("jax");
   CHECK(times.at("fastest") == "usual");
-  const Json& loaded = times.at("beside_load");
+  const Json& loaded = times.at("under_load");
   CHECK(loaded.at("keel_both_seconds").at("median") > 0);
   CHECK(loaded.at("modes").at("usual").at("both_seconds") ==
         times.at("modes").at("usual").at("both_seconds"));
   const ProcessResult text = run_keel(norms(words));
-  for (const char* part : {"beside JAX fake on cpu 1", "JAX/keel", "JAX/keel, beside load"}) {
+  for (const char* part : {"beside JAX fake on cpu 1", "JAX/keel", "JAX/keel, under load"}) {
     CHECK(holds(text.out, part));
   }
 }
