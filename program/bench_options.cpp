@@ -17,8 +17,8 @@ CLI::Option* add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::stri
                       const std::vector<std::string>& libraries = {"torch"}) {
   CLI::Option* name =
       app.add_option("--peer", peer.name,
-                     "also measure a library, in a child process (KEEL_PYTHON): torch (PyTorch), or "
-                     "jax (of step and norms)")
+                     "also measure a library, in a child process (KEEL_PYTHON): torch (PyTorch) "
+                     "or, of step and norms, jax")
           ->check(CLI::IsMember(libraries));
   app.add_option("--peer-modes", peer.modes,
                  "how the peer runs, separated by commas; default: usual, on cuda all")
