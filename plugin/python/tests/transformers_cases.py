@@ -40,11 +40,11 @@ def tokens(rows=3, length=16):
 
 
 def step(model, ids):
-    """Logits, loss and the gradient of every parameter, in float64."""
+    """Logits, loss and the gradients of all parameters in a row, as float64."""
     model.zero_grad()
     logits = model(input_ids=ids, use_cache=False).logits
     loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1).double(),
                                              ids[:, 1:].flatten())
     loss.backward()
     return (logits.detach().double(), loss.item(),
-            {name: p.grad.double() for name, p in model.named_parameters()})
+            torch.cat([p.grad.flatten().double() for p in model.parameters()]))
