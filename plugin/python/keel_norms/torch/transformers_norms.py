@@ -1,6 +1,6 @@
 """Replaces the RMS norms of a model of Hugging Face transformers.
 
-The library has more than 150 classes of them, with a few formulas. They are told apart by what they
+The library has about 200 classes of them, with a few formulas. They are told apart by what they
 compute on random numbers, not by their names."""
 import copy
 import inspect
