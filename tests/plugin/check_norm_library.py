@@ -25,15 +25,16 @@ PARTS = {"numpy": (["interface", "numpy", "masks_numpy", "options_numpy", "borde
          "torch": (["torch", "constructors", "options", "masks_torch", "border_torch", "layouts",
                     "second", "binding", "modules", "samples", "sync", "fsdp", "ddp", "layers",
                     "encoder", "cuda", "types", "dynamic", "weight_norm", "docs", "runs",
-                    "sums", "pairs"],
+                    "sums", "pairs", "transformers"],
                    "libkeel_norm.so"),
          "jax": (["jax", "jax_errors", "masks_jax", "options_jax", "sums_jax"],
                  "libkeel_norm_jax.so")}
 
 
-# A wheel's files beside Python's: libraries, and licences of what is in them.
-FILES_OF_WHEEL = {"libkeel_norm.so.2", "libkeel_norm_torch.so", "keel.txt", "fmt.txt",
-                  "Highway.txt", "Eigen.txt"}
+# A wheel's files beside Python's: libraries, licences of what is in them, and
+# what makes the layers a repository for kernels.
+FILES_OF_WHEEL = {"libkeel_norm.so.2", "libkeel_norm_torch.so", "metadata.json", "keel.txt",
+                  "fmt.txt", "Highway.txt", "Eigen.txt"}
 
 
 def run(*command, **options):

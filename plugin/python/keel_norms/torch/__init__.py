@@ -14,12 +14,14 @@ from .checkpoints import checkpoint
 from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d, BatchRenorm2d,
                              PowerNorm, RegularizedBatchNorm, UnifiedNorm)
 from .convert import convert
+from .layers import kernel_mapping
 from .pair_modules import GatedRMSNorm, QKNorm
 from .row_modules import (AdaNorm, Derf, DetachNorm, DyT, GroupNorm, GroupScaling, InstanceNorm1d,
                           InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm, SeeDNorm)
 from .runs import load_run
 from .sync_modules import (SyncBatchNorm, SyncBatchRenorm, SyncMABN, SyncPNV, SyncPowerNorm,
                            SyncUnifiedNorm, convert_sync_batchnorm)
+from .transformers_norms import convert_transformers
 from .weight_modules import WeightNorm, weight_norm
 
 binding = "stable" if _ops.IS_COMPILED else "ctypes"
@@ -30,4 +32,5 @@ __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenor
            "RMSNorm", "RegularizedBatchNorm", "ScaleNorm", "SeeDNorm", "SyncBatchNorm",
            "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "SyncUnifiedNorm",
            "UnifiedNorm", "WeightNorm", "binding", "checkpoint", "convert",
-           "convert_sync_batchnorm", "functional", "load_run", "weight_norm"]
+           "convert_sync_batchnorm", "convert_transformers", "functional", "kernel_mapping",
+           "load_run", "weight_norm"]

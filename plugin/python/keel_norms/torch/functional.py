@@ -137,18 +137,19 @@ def gated_rms_norm(x, z, weight=None, *, gate="silu", norm_first=True, groups=1,
     wide = x.float() if x.dtype in _autograd.NARROW else x
     factor = GATES[gate](z.float() if z.dtype in _autograd.NARROW else z)
     if norm_first:
-        y = _grouped_rms_norm(wide, weight, groups, eps) * factor
+        y = grouped_rms_norm(wide, weight, groups, eps) * factor
     else:
-        y = _grouped_rms_norm(wide * factor, weight, groups, eps)
+        y = grouped_rms_norm(wide * factor, weight, groups, eps)
     return y.to(x.dtype)
 
 
-def _grouped_rms_norm(x, weight, groups, eps):
+def grouped_rms_norm(x, weight, groups, eps):
+    """rms_norm over each of `groups` equal parts of the last axis, with a weight of all of it."""
     if groups == 1:
         return rms_norm(x, x.shape[-1:], weight, eps)
     parts = x.unflatten(-1, (groups, -1))
     y = rms_norm(parts, parts.shape[-1:], None, eps).flatten(-2)
-    return y if weight is None else y * weight
+    return y if weight is None else (y * weight).to(x.dtype)
 
 
 def ada_norm(x, normalized_shape=None, *, C=1.0, k=0.1, eps=1e-5,  # noqa: N803 the paper's letter

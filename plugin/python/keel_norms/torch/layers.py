@@ -4,7 +4,12 @@ the place of another module's, as hubs of kernels do. The module that is there k
     import types
     from keel_norms.torch import layers
 
-    norm.forward = types.MethodType(layers.RMSNorm.forward, norm)"""
+    norm.forward = types.MethodType(layers.RMSNorm.forward, norm)
+
+RMSNorm, RMSNormGated and RMSNormZeroCentered have the names by which Hugging Face transformers asks
+for kernels; kernel_mapping gives them to its package `kernels`."""
+import pathlib
+
 import torch
 from torch import nn
 
@@ -42,8 +47,8 @@ class RMSNorm(_Layer):
         return _rms_norm(hidden_states, self.weight, self.variance_epsilon)
 
 
-class OffsetRMSNorm(_Layer):
-    """For RMS norms that keep weight - 1, and eps."""
+class RMSNormZeroCentered(_Layer):
+    """For RMS norms that keep weight - 1, and eps, as in Gemma and Qwen3.5."""
 
     eps: float
 
@@ -51,4 +56,45 @@ class OffsetRMSNorm(_Layer):
         return _rms_norm(x, self.weight, self.eps, 1.0)
 
 
-__all__ = ["LayerNorm", "OffsetRMSNorm", "RMSNorm"]
+class RMSNormGated(_Layer):
+    """For RMS norms whose result is multiplied by a gate, as in Qwen3-Next and Kimi Linear:
+    variance_epsilon, and activation, "silu" or "sigmoid"."""
+
+    variance_epsilon: float
+    activation: str
+
+    def forward(self, hidden_states, gate=None):
+        return functional.gated_rms_norm(hidden_states, gate, self.weight, gate=self.activation,
+                                         eps=self.variance_epsilon)
+
+
+class MambaRMSNormGated(_Layer):
+    """For the norm of Mamba-2, which multiplies by silu(gate) first, if there is a gate:
+    variance_epsilon and, where groups are normalized by themselves, group_size."""
+
+    variance_epsilon: float
+
+    def forward(self, hidden_states, gate=None):
+        size = hidden_states.shape[-1]
+        groups = size // getattr(self, "group_size", size)
+        if gate is None:
+            return functional.grouped_rms_norm(hidden_states, self.weight, groups,
+                                               self.variance_epsilon)
+        return functional.gated_rms_norm(hidden_states, gate, self.weight, norm_first=False,
+                                         groups=groups, eps=self.variance_epsilon)
+
+
+def kernel_mapping():
+    """The layers for CPUs as a mapping of the package `kernels`, for its use_kernel_mapping and
+    register_kernel_mapping. They are for training and inference, with torch.compile and without."""
+    try:
+        from kernels import LocalLayerRepository
+    except ImportError as error:
+        raise ImportError("kernel_mapping: expected the package kernels of Hugging Face, 0.17 or "
+                          f"newer (pip install kernels): {error}") from error
+    folder = pathlib.Path(__file__).parent / "kernel"
+    return {name: {"cpu": LocalLayerRepository(repo_path=folder, layer_name=name)}
+            for name in __all__ if name != "LayerNorm"}
+
+
+__all__ = ["LayerNorm", "MambaRMSNormGated", "RMSNorm", "RMSNormGated", "RMSNormZeroCentered"]
