@@ -90,7 +90,8 @@ def ways():
     found = {"allclose": Way(torch.allclose, usual_cases),
              "assert_close": Way(holds(torch.testing.assert_close), usual_cases)}
     try:
-        from gpucheck.assertions.close import assert_close
+        from gpucheck.assertions import close
+        assert_close, close.format_mismatch_report = close.assert_close, lambda *_, **__: ""
         is_equal = holds(lambda a, b: assert_close(a, b, nan_equal=True))
         found |= {"gpucheck": Way(holds(assert_close), usual_cases),
                   "gpucheck's shapes": Way(is_equal, gpucheck_cases),
