@@ -41,14 +41,16 @@ class Way(NamedTuple):
 
 
 def usual_cases(trial):
-    shapes = SHAPES["rows" if trial.claim.of_rows else "channels"]
+    dims = trial.binding.dims  # of x, where a module takes only these
+    shapes = [s for s in SHAPES["rows" if trial.claim.of_rows else "channels"]
+              if not dims or len(s) in dims]
     return [trial.arrays(Case(shape), "usual", number) for number, shape in enumerate(shapes)]
 
 
 def gpucheck_shapes(trial):
     """Its shapes of 2 axes, or of 3 with channels; without those that the norm need not take."""
     from gpucheck.fuzzing import fuzz_shapes
-    ndim = 2 if trial.claim.of_rows else 3
+    ndim = 2 if trial.claim.of_rows else max(trial.binding.dims or (3,))
     found = fuzz_shapes(ndim, max_size=LARGEST if ndim == 2 else 40, n=GPUCHECK_SHAPES, seed=1)
     return [s for s in found if 0 not in s and (
         trial.claim.of_rows or (s[1] % trial.claim.groups == 0 and s[2] > 1))]
@@ -76,7 +78,8 @@ def gpuemu_cases(trial):
     fuzzer = SeededFuzzer(FuzzConfig(1, [1, 2], [64, 128, 256], [256, 512], ["float32"],
                                      ["contiguous"], [[1, 1]]))
     for case in fuzzer.iterator(GPUEMU_CASES):
-        if len(case.shape) < 3 and not trial.claim.of_rows:
+        dims = trial.binding.dims or ((1, 2, 3) if trial.claim.of_rows else (3,))
+        if len(case.shape) not in dims:
             continue
         arrays = trial.arrays(Case(case.shape), "gpuemu", 0)
         for name, tensor in arrays.items():
