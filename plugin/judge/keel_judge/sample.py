@@ -9,10 +9,11 @@ LEAST_SHARE = 0.1  # of the ops of a step that is sampled: letting an op pass co
 class Budget:
     """Says from the times of earlier steps whether another one may be judged. `cost` is the time
     that judging may add, as a share of the time of the steps. The first step may compile or set up
-    more than others, so only what judging took of it is counted."""
+    more than others, so only what judging took of it is counted. Steps have other ops in the
+    sample, so a further one is taken to need as much as the longest so far."""
 
     def __init__(self, cost):
-        self.cost, self.began, self.first = cost, None, 0.0
+        self.cost, self.began, self.first, self.longest = cost, None, 0.0, 0.0
         self.counts, self.seconds = [0, 0], [0.0, 0.0]  # of steps without and with judging
 
     def affords(self, was_judged, seconds):
@@ -21,13 +22,17 @@ class Budget:
         if before is None:
             self.first = seconds
             return False
+        took = self.began - before
         self.counts[was_judged] += 1
-        self.seconds[was_judged] += self.began - before
+        self.seconds[was_judged] += took
+        if was_judged:
+            self.longest = max(self.longest, took)
         if not self.counts[0]:
             return False
-        plain, judged = self.seconds[0] / self.counts[0], max(1, self.counts[1])
-        added = self.seconds[1] - self.counts[1] * plain
-        return self.first + added + added / judged <= self.cost * plain * sum(self.counts)
+        plain = self.seconds[0] / self.counts[0]
+        added = self.first + self.seconds[1] - self.counts[1] * plain
+        further = max(self.first, self.longest - plain)
+        return added + further <= self.cost * plain * sum(self.counts)
 
 
 class Sample:

@@ -50,6 +50,21 @@ class Bugs(unittest.TestCase):
         self.assertIn("with mean and 1/s as 16 bits hold them",
                       " ".join([verdict.words, *verdict.also]))
 
+    def test_masks(self):
+        """Of norms over the batch that take one, and of rows that it leaves out."""
+        for kernel, level, words in (
+                (state_bugs.masked_batch, "pass", ""),
+                (state_bugs.multiplied_mask, "limit", "NaN in a row that the mask leaves out"),
+                (state_bugs.mask_after, "FAIL", "of rows that the mask keeps: y"),
+                (state_bugs.mask_without_state, "FAIL", "running_mean and running_var: not of"),
+                (state_bugs.batch, "not tried", "takes no mask")):
+            with self.subTest(kernel.__name__):
+                bug = Bug("", kernel, "batchnorm", "", "")
+                verdict = tried(bug, ["masks"]).verdicts["masks"]
+                said = " ".join([verdict.words, *verdict.also])
+                self.assertEqual(verdict.level, level, said)
+                self.assertIn(words, said)
+
 
 class Manners(unittest.TestCase):
     """Whatever a callable does, the test goes on and says it in words."""

@@ -41,10 +41,13 @@ class Command(unittest.TestCase):
         report = json.loads(files["json"].read_text())
         forward = report["verdicts"][1]
         self.assertEqual((forward["name"], forward["level"]), ("forward", "FAIL"))
+        self.assertIn("torch", report["versions"])
         cases = xml.etree.ElementTree.parse(files["junit"]).getroot().findall("testcase")
         self.assertEqual([c.get("name") for c in cases if c.find("failure") is not None],
                          ["forward"])
-        self.assertIn("fill up vectors", files["html"].read_text())
+        page = files["html"].read_text()
+        self.assertIn("fill up vectors", page)
+        self.assertIn(f"torch {report['versions']['torch']}", page)
         again, text = run(*shlex.split(forward["command"])[2:])
         self.assertEqual(again, 1)
         self.assertIn(forward["words"], text)

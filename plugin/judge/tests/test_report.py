@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -196,6 +197,19 @@ class Reports(unittest.TestCase):
         self.assertTrue(taken[0] and not taken[1])
         self.assertLessEqual(total - 4, 1.2 * 400)
         self.assertGreater(sum(taken), 20)
+
+    def test_a_cost_is_kept_by_uneven_steps(self):
+        """Steps of 1 s, and of 2 s to 14 s where they are judged."""
+        clock, random_times = [0.0], random.Random(0)
+        for _ in range(50):
+            with mock.patch("time.perf_counter", lambda: clock[0]):
+                sample, total = Sample(keel_judge.Options(cost=0.2)), 0.0
+                for number in range(300):
+                    added = random_times.choice((1.0, 13.0)) if sample.takes_step else 0.0
+                    first = added if number == 0 else first
+                    total, clock[0] = total + 1 + added, clock[0] + 1 + added
+                    sample.next_step(first)
+            self.assertLessEqual(total, 1.2 * 300)
 
     def test_options(self):
         for options, most in (({"ops": ("*norm*",)}, 10), ({"modules": ("4",)}, 10),

@@ -17,10 +17,12 @@ NAMES = {
     "offset": ("offset",),
     "running_mean": ("running_mean",), "running_var": ("running_var",),
     "training": ("training", "use_input_stats", "train"), "momentum": ("momentum",),
+    "mask": ("mask", "valid_mask", "padding_mask", "pad_mask"),
     "dy": ("dy", "grad", "grad_output", "grad_out", "g_out", "dout", "do", "grad_y"),
 }
 ROLES = {name: role for role, names in NAMES.items() for name in names if role != "width"}
 STATE = ("running_mean", "running_var")
+LEAVES_OUT = ("padding_mask", "pad_mask")  # masks that are true where a row is left out
 
 
 class Parameter:
@@ -54,6 +56,7 @@ class Binding:
 
     width, shape, dims = None, None, ()  # what a norm is restricted to
     default_momentum = None
+    mask = 0  # 1: it takes a mask that is true where a row is kept; -1: where one is left out
 
     def __init__(self, function, claim, call=None):
         self.function, self.claim, self.call = function, claim, call
@@ -66,6 +69,7 @@ class Binding:
         self.has_gain = guessed or "gain" in roles
         self.has_bias = claim.norm != "rmsnorm" if guessed else "bias" in roles
         self.has_state = "running_mean" in roles and claim.extent == "batch"
+        self.mask = mask_of(self.parameters)
 
     def _give_roles(self):
         """x is the first parameter where no name says so."""
@@ -118,6 +122,11 @@ class Binding:
         return self.claim.used_eps
 
 
+def mask_of(parameters):
+    names = [p.name for p in parameters or () if p.role == "mask"]
+    return 0 if not names else -1 if names[0] in LEAVES_OUT else 1
+
+
 def first_of(result):
     """y of a function that returns y and more, such as statistics or a residual."""
     if isinstance(result, (tuple, list)) and result and hasattr(result[0], "shape"):
@@ -150,6 +159,8 @@ class ModuleBinding(Binding):
         self.has_state = isinstance(getattr(probe, "running_mean", None), torch.Tensor) \
             and claim.extent == "batch"
         self.default_momentum = getattr(probe, "momentum", None)
+        masks = [p for p in parameters_of(probe.forward) or () if p.role == "mask"]
+        self.mask, self.mask_names = mask_of(masks), [p.name for p in masks]
         if not self.is_class:
             sizes = [p.numel() for p in probe.parameters()]
             self.width = sizes[0] if sizes else None
@@ -182,7 +193,8 @@ class ModuleBinding(Binding):
         given |= {k: v for k, v in (state or {}).items() if k in STATE}
         if self.has_state and state is None:
             given |= {k: getattr(module, k).clone() for k in STATE}
-        return first_of(torch.func.functional_call(module, given, (x,)))
+        masks = {n: state["mask"] for n in self.mask_names[:1]} if "mask" in (state or {}) else {}
+        return first_of(torch.func.functional_call(module, given, (x,), masks))
 
 
 def binding_of(function, claim, call=None):

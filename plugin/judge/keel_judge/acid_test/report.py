@@ -1,6 +1,8 @@
 """The report of an acid test: as text, JSON, JUnit and HTML."""
 import html
+import importlib.metadata
 import math
+import platform
 import shlex
 from xml.sax.saxutils import escape, quoteattr
 
@@ -36,11 +38,26 @@ def repeat_command(target, verdict):
     return shlex.join([*words, "--seed", str(options.get("seed", 0)), "--case", case])
 
 
+# Libraries whose versions a report names, where they are installed.
+LIBRARIES = ("keel-judge", "torch", "numpy", "jax", "mlx", "onnxruntime", "triton")
+
+
+def versions():
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for name in LIBRARIES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
 class AcidReport:
     """`verdicts` by name; `ok` is true if nothing fails."""
 
     def __init__(self, target, verdicts, seconds):
         self.name, self.verdicts, self.seconds = target.name(), verdicts, seconds
+        self.versions = versions()
         self.options = {k: v for k, v in target.options.items()
                         if isinstance(v, (str, int, float, bool))}
 
@@ -63,9 +80,7 @@ class AcidReport:
     def text(self):
         lines = []
         for v in self.verdicts.values():
-            share = f"{v.share:8.2g}" if v.level != NOT_TRIED and math.isfinite(v.share) \
-                and v.share > 0 else " " * 8
-            lines.append(f"{v.level:9} {v.name:18} {share}  {v.title}")
+            lines.append(f"{v.level:9} {v.name:18} {share_of(v):>8}  {v.title}")
             if v.words and (v.level != PASS or v.name == "formula"):
                 lines.append(f"{'':10}{v.words}")
             if v.level in (FAIL, LIMIT):
@@ -76,7 +91,7 @@ class AcidReport:
 
     def as_dict(self):
         return {"norm": self.name, "ok": self.ok, "calls": self.calls, "seconds": self.seconds,
-                "options": self.options,
+                "options": self.options, "versions": self.versions,
                 "verdicts": [v.as_dict() for v in self.verdicts.values()]}
 
     def as_json(self):
@@ -98,12 +113,19 @@ class AcidReport:
 
     def as_html(self):
         rows = "".join(html_row(v) for v in self.verdicts.values())
+        told = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         heads = "".join(f"<th>{h}</th>" for h in ("verdict", "property", "of bound", "calls", ""))
         return (f"<!doctype html><meta charset=utf-8><title>{html.escape(self.name)}</title>"
                 f"<style>{writers.STYLE}.FAIL{{color:#b00020;font-weight:bold}}"
                 f".limit{{color:#8a6d00}}</style><h1>{html.escape(self.name)}</h1>"
-                f"<p>{html.escape(self.summary())}</p>"
+                f"<p>{html.escape(self.summary())}</p><p>{html.escape(told)}</p>"
                 f"<table><tr>{heads}</tr>{rows}</table>\n")
+
+
+def share_of(v):
+    """The largest error as a share of its bound, in words."""
+    is_known = v.level != NOT_TRIED and math.isfinite(v.share) and v.share > 0
+    return f"{v.share:.2g}" if is_known else ""
 
 
 def html_row(v):
@@ -112,6 +134,7 @@ def html_row(v):
     if v.words:
         text += f"<br>{html.escape(v.words)}"
     if v.level in (FAIL, LIMIT):
+        text += "".join(f"<br>also: {html.escape(words)}" for words in v.also[:2])
         text += f"<br>case {v.number}: {html.escape(v.case)}<pre>{html.escape(v.command)}</pre>"
     return f'<tr><td class="{kind}">{v.level}</td><td>{html.escape(v.name)}</td>' \
-        f"<td>{v.share:.2g}</td><td>{v.calls}</td><td>{text}</td></tr>"
+        f"<td>{share_of(v)}</td><td>{v.calls}</td><td>{text}</td></tr>"
