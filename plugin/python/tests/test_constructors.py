@@ -18,7 +18,8 @@ from keel_norms import KeelError, _library  # noqa: E402
 from keel_norms import torch as knn  # noqa: E402
 from keel_norms.torch import functional  # noqa: E402
 
-COLUMNS = (knn.RegularizedBatchNorm, knn.PNV, knn.PowerNorm, knn.MABN, knn.UnifiedNorm, knn.SyncUnifiedNorm,
+COLUMNS = (knn.RegularizedBatchNorm, knn.PNV, knn.PowerNorm, knn.MABN, knn.UnifiedNorm,
+           knn.SyncUnifiedNorm,
            knn.BatchRenorm1d, knn.BatchRenorm2d, knn.SyncPNV,
            knn.SyncPowerNorm, knn.SyncMABN, knn.SyncBatchRenorm)
 PYTORCHS = (knn.LayerNorm, knn.RMSNorm, knn.BatchNorm1d, knn.BatchNorm2d, knn.SyncBatchNorm,

@@ -48,7 +48,8 @@ MODULES = {
     "SyncBatchRenorm": (lambda: knn.SyncBatchRenorm(8), (6, 8)),
 }
 # Their forward reads the state in training.
-READERS = ("RegularizedBatchNorm", "BatchRenorm1d", "PowerNorm", "PowerNorm, heads", "MABN", "UnifiedNorm")
+READERS = ("RegularizedBatchNorm", "BatchRenorm1d", "PowerNorm", "PowerNorm, heads", "MABN",
+           "UnifiedNorm")
 
 
 def step(run, module, x, seed=0, dtype=None):
