@@ -8,6 +8,8 @@
 namespace keel::nn {
 namespace {
 
+constexpr double kEps = 1e-6;
+
 struct Modulation {
   Value shift, scale, gate;  // (batch, 1, ..., 1, width)
 };
@@ -31,8 +33,7 @@ Modulation modulation(Net& net, Value c, const Shape& x) {
 }  // namespace
 
 Value ada_layer_norm_zero(Net& net, const std::string& name, Value x, Value c,
-                          const std::function<Value(Value)>& branch,
-                          const AdaLayerNormOptions& options) {
+                          const std::function<Value(Value)>& branch) {
   Graph& g = net.graph;
   const Shape sizes = g.shape(x), of_c = g.shape(c);
   check(sizes.rank() >= 3, ErrorKind::kUsage,
@@ -41,7 +42,7 @@ Value ada_layer_norm_zero(Net& net, const std::string& name, Value x, Value c,
         "[ada_layer_norm_zero] c: expected ({}, conditions), got {}", sizes[0], of_c.text());
   const auto scope = g.scope(name);
   const Modulation by = modulation(net, c, sizes);
-  const Value normed = ops::layer_norm(g, x, {}, {.eps = options.eps});
+  const Value normed = ops::layer_norm(g, x, {}, {.eps = kEps});
   const Value factor = ops::scale(g, by.scale, 1, 1);
   const Value h = branch(ops::add(g, ops::mul(g, normed, factor), by.shift));
   return ops::add(g, x, ops::mul(g, h, by.gate));

@@ -10,11 +10,8 @@
 
 namespace keel::nn {
 
-struct AdaLayerNormOptions {
-  double eps = 1e-6;
-};
-
-// y = x + gate * F(n(x) * (1 + scale) + shift), n being a layer norm without gain and bias, and
+// y = x + gate * F(n(x) * (1 + scale) + shift), n being a layer norm without gain and bias, with
+// eps = 1e-6, and
 //     (shift, scale, gate) = silu(c) W + b,   silu(a) = a sigmoid(a)
 //   x, y (batch, ..., width)   c (batch, conditions)
 //   W (conditions, 3 width), b (3 width): "<name>/modulation/weight" and "<name>/modulation/bias",
@@ -24,7 +21,6 @@ struct AdaLayerNormOptions {
 // (src/runtime/joined_rows.h).
 // Throws Error{kUsage} for an x without sequences, and for a c that is not (batch, conditions).
 Value ada_layer_norm_zero(Net& net, const std::string& name, Value x, Value c,
-                          const std::function<Value(Value)>& branch,
-                          const AdaLayerNormOptions& options = {});
+                          const std::function<Value(Value)>& branch);
 
 }  // namespace keel::nn
