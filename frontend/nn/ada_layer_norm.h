@@ -16,9 +16,7 @@ namespace keel::nn {
 //   x, y (batch, ..., width)   c (batch, conditions)
 //   W (conditions, 3 width), b (3 width): "<name>/modulation/weight" and "<name>/modulation/bias",
 //     in this order of columns. They begin at 0, and so y = x; the gate is the first to learn.
-// `branch` is F, whose result is like x. The norm and what surrounds it are element-wise ops on the
-// rows of x, which run on a few rows at a time where the backend joins them
-// (src/runtime/joined_rows.h).
+// `branch` is F, whose result is like x.
 // Throws Error{kUsage} for an x without sequences, and for a c that is not (batch, conditions).
 Value ada_layer_norm_zero(Net& net, const std::string& name, Value x, Value c,
                           const std::function<Value(Value)>& branch);
