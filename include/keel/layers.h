@@ -2,6 +2,7 @@
 // applied. They need a graph and a place in it, nn::Net.
 #pragma once
 
+#include "frontend/nn/ada_layer_norm.h"
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/init.h"
 #include "frontend/nn/layers.h"
