@@ -1,8 +1,11 @@
-// An array with strides for tests, and what lies around and between its elements.
+// Arrays with strides for tests, with what lies around and between their elements, and drawn
+// layouts of them.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <vector>
 
 #include "src/core/tensor.h"
@@ -79,6 +82,46 @@ class Guarded {
   std::vector<std::int64_t> offsets_;
   std::int64_t first_;  // the byte of the element whose indices are 0
   std::vector<std::byte> bytes_;
+};
+
+// Layouts whose last axes lie together.
+class DrawnLayouts {
+ public:
+  explicit DrawnLayouts(std::uint32_t seed) : random_(seed) {}
+
+  std::int64_t below(std::int64_t n) { return std::int64_t(random_() % std::uint64_t(n)); }
+  Shape shape(int axes) {
+    constexpr std::int64_t kRows[] = {1, 2, 3, 4, 5}, kWidths[] = {2, 4, 6, 16, 34, 64, 70};
+    std::vector<std::int64_t> sizes(std::size_t(1 + below(3)));
+    for (std::int64_t& size : sizes) size = kRows[below(5)];
+    if (axes == 2) sizes.push_back(1 + below(3));
+    sizes.push_back(kWidths[below(7)]);
+    return Shape(std::span<const std::int64_t>(sizes));
+  }
+  Tensor numbers(const Shape& shape) {
+    Tensor tensor(DType::kF32, shape);
+    for (float& number : tensor.as<float>()) number = float(below(1 << 20)) / (1 << 18) - 2;
+    return tensor;
+  }
+  // The outer axes in any order of memory, with gaps, backwards and, if it may repeat, with 0.
+  Strides strides(const Shape& shape, int axes, bool may_repeat) {
+    Strides strides = contiguous(shape);
+    const int outer = shape.rank() - axes;
+    std::vector<int> order(std::size_t(outer), 0);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random_);
+    std::int64_t next = shape.elements(outer, shape.rank());
+    for (const int axis : order) {
+      const std::int64_t stride = next + (below(2) == 0 ? 0 : below(20));
+      const bool repeats = may_repeat && below(8) == 0;
+      strides[std::size_t(axis)] = repeats ? 0 : below(4) == 0 ? -stride : stride;
+      if (!repeats) next = stride * std::max<std::int64_t>(shape[axis], 1);
+    }
+    return strides;
+  }
+
+ private:
+  std::mt19937 random_;
 };
 
 }  // namespace keel::test
