@@ -14,12 +14,12 @@ namespace keel::plugin {
 // Throws Error{kUsage} for a name that neither norm_ops() nor sum_ops() has.
 const OpInfo& find_op(std::string_view name);
 
-// The addresses that keel_plan_run is given, and the strides, which may be absent.
+// The addresses that keel_plan_run is given, and the arrays with strides, if any.
 struct Arrays {
   const void* const* inputs;
   void* const* outputs;
   void* workspace;
-  const keel_strides* strides = nullptr;
+  const keel_arrays* strided = nullptr;
 };
 
 class Plan {

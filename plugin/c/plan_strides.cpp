@@ -53,7 +53,7 @@ void Plan::expect_taken(const TensorType& array, const Layout& layout, const std
 
 std::vector<StridedArray> Plan::strided(const Arrays& given, const Binding& arrays) const {
   std::vector<StridedArray> found;
-  if (given.strides == nullptr) return found;
+  if (given.strided == nullptr) return found;
   std::vector<MemoryOf> memory;
   const auto read = [&](const TensorRef& array, bool is_output, std::size_t place,
                         const std::int64_t* const* table, const std::string& what) {
@@ -70,11 +70,11 @@ std::vector<StridedArray> Plan::strided(const Arrays& given, const Binding& arra
     if (!layout.is_contiguous()) found.push_back({is_output, place, layout});
   };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    read(arrays.inputs[i], false, i, given.strides->inputs, input_text(i));
+    read(arrays.inputs[i], false, i, given.strided->input_strides, input_text(i));
   }
   const std::size_t inputs = memory.size();
   for (std::size_t j = 0; j < outputs_.size(); ++j) {
-    read(arrays.outputs[j], true, j, given.strides->outputs, output_text(j));
+    read(arrays.outputs[j], true, j, given.strided->output_strides, output_text(j));
   }
   expect_apart(memory, memory.size() - inputs);
   return found;

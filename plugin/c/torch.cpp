@@ -90,6 +90,10 @@ struct Arguments {
     }
   }
 
+  bool has_strides() const {
+    return std::ranges::any_of(strides, [](const auto* of) { return of != nullptr; });
+  }
+
   keel_device device() const {
     return is_cuda(place) ? keel_device{KEEL_DEVICE_CUDA, place.index}
                           : keel_device{KEEL_DEVICE_CPU, 0};
@@ -130,14 +134,13 @@ std::array<Tensor, kMaxArrays> outputs_of(const Planned& planned, const Argument
     static const std::int32_t u8 = functions().aoti_torch_dtype_uint8();
     workspace = empty({u8, 1, &planned.workspace}, place);
   }
-  const bool has_strides =
-      std::ranges::any_of(given.strides, [](const auto* strides) { return strides != nullptr; });
-  const keel_strides strides{given.strides.data(), nullptr};
-  if (keel_plan_run_strided(planned.plan.get(), from.data(), to.data(),
-                            has_strides ? &strides : nullptr,
-                            workspace ? mutable_address(workspace) : nullptr, &runner) != KEEL_OK) {
-    throw std::invalid_argument(keel_error());
-  }
+  const keel_arrays arrays{from.data(), to.data(), given.strides.data(), nullptr};
+  void* const room = workspace ? mutable_address(workspace) : nullptr;
+  const keel_plan* const plan = planned.plan.get();
+  const int status = given.has_strides()
+                         ? keel_plan_run_strided(plan, &arrays, room, &runner)
+                         : keel_plan_run(plan, from.data(), to.data(), room, &runner);
+  if (status != KEEL_OK) throw std::invalid_argument(keel_error());
   return outputs;
 }
 

@@ -135,13 +135,12 @@ class StridedRun {
   int start(const keel_executor* executor = nullptr) {
     const std::vector<const std::int64_t*> of_inputs = strides(inputs_),
                                            of_outputs = strides(outputs_);
-    const keel_strides strides{of_inputs.data(), of_outputs.data()};
     std::vector<const void*> from;
     std::vector<void*> to;
     for (Guarded& input : inputs_) from.push_back(input.address());
     for (Guarded& output : outputs_) to.push_back(output.address());
-    return keel_plan_run_strided(plan_.get(), from.data(), to.data(), &strides, workspace_.data(),
-                                 executor);
+    const keel_arrays arrays{from.data(), to.data(), of_inputs.data(), of_outputs.data()};
+    return keel_plan_run_strided(plan_.get(), &arrays, workspace_.data(), executor);
   }
   std::vector<Guarded>& inputs() { return inputs_; }
   std::vector<Guarded>& outputs() { return outputs_; }

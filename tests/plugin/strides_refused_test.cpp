@@ -23,9 +23,9 @@ std::string refusal(const Place& x, const Place& y, const Strides& of_gain = {1}
   void* outputs[] = {memory.data() + y.offset, mean.data(), rstd.data()};
   const std::int64_t* of_inputs[] = {x.strides.data(), of_gain.data()};
   const std::int64_t* of_outputs[] = {y.strides.data(), nullptr, nullptr};
-  const keel_strides strides{of_inputs, of_outputs};
+  const keel_arrays arrays{inputs, outputs, of_inputs, of_outputs};
   const std::vector<float> before = memory;
-  const int status = keel_plan_run_strided(plan.get(), inputs, outputs, &strides, nullptr, nullptr);
+  const int status = keel_plan_run_strided(plan.get(), &arrays, nullptr, nullptr);
   if (status == KEEL_OK) return "";
   CHECK(status == KEEL_USAGE);
   CHECK(memory == before);

@@ -38,9 +38,11 @@ class Executor(ctypes.Structure):
                 ("threads", ctypes.c_int32), ("stream", ctypes.c_void_p)]
 
 
-class Strides(ctypes.Structure):
-    _fields_ = [("inputs", ctypes.POINTER(ctypes.POINTER(ctypes.c_int64))),
-                ("outputs", ctypes.c_void_p)]
+class Arrays(ctypes.Structure):
+    _fields_ = [("inputs", ctypes.POINTER(ctypes.c_void_p)),
+                ("outputs", ctypes.POINTER(ctypes.c_void_p)),
+                ("input_strides", ctypes.POINTER(ctypes.POINTER(ctypes.c_int64))),
+                ("output_strides", ctypes.c_void_p)]
 
 
 class Op(NamedTuple):
@@ -90,8 +92,8 @@ def _declare(library):
         "keel_plan_workspace": (ctypes.c_int64, ctypes.c_void_p),
         "keel_plan_run": (ctypes.c_int, ctypes.c_void_p, pointers, pointers, ctypes.c_void_p,
                           ctypes.c_void_p),
-        "keel_plan_run_strided": (ctypes.c_int, ctypes.c_void_p, pointers, pointers,
-                                  ctypes.POINTER(Strides), ctypes.c_void_p, ctypes.c_void_p),
+        "keel_plan_run_strided": (ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Arrays),
+                                  ctypes.c_void_p, ctypes.c_void_p),
         "keel_plan_takes_strides": (ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32,
                                     ctypes.POINTER(ctypes.c_int64)),
     }
@@ -189,7 +191,7 @@ class Plan:
         for place, given in strides.items():
             tables[place] = _table(given)
         return _expect(self._library.keel_plan_run_strided(
-            self._handle, *arrays, ctypes.byref(Strides(tables)), workspace, executor))
+            self._handle, ctypes.byref(Arrays(*arrays, tables)), workspace, executor))
 
     def __del__(self):
         if getattr(self, "_handle", None):

@@ -119,7 +119,7 @@ class Tensors(unittest.TestCase):
             self.assertTrue(torch.equal(got, expected))
         x = torch.randn(8, 12, 6)[::2, ::3].double()
         for norm in (functional.layer_norm, lambda x, _: functional.group_norm(x, 2),
-                     lambda x, _: knn.PowerNorm(6)(x)):
+                     lambda x, _: knn.PowerNorm(6).double()(x)):
             self.assertTrue(torch.equal(norm(x, 6), norm(x.contiguous(), 6)))
 
 
