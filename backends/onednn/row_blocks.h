@@ -15,15 +15,22 @@ struct RowRange {
   std::size_t first, last, width;
 };
 
-// Runs body(rows) on a range of rows, and the neighbours before and after it: on the whole range,
-// or with neighbours on parts of it that stay in a cache.
+// How many rows go through each pass of a kernel together. Sums over rows depend on it.
+constexpr std::size_t rows_together(std::size_t width) {
+  return width <= 512 ? 4 : width <= 2048 ? 2 : 1;
+}
+
+// Runs body(binding, rows) on a range of rows, and the neighbours before and after it: on the whole
+// range, or with neighbours or a window on parts of it that stay in a cache.
 template <class Body>
-void with_neighbours(const Neighbours& neighbours, const RowRange& range, const Body& body) {
-  if (neighbours.before.empty() && neighbours.after.empty()) return body(range);
-  // A multiple of the rows that a kernel takes together, which must not depend on neighbours.
-  constexpr std::size_t kElements = 8 * 1024, kTogether = 4;
-  const std::size_t rows =
-      std::max(kElements / range.width / kTogether, std::size_t{1}) * kTogether;
+void with_neighbours(const Binding& b, const Neighbours& neighbours, const RowRange& range,
+                     const Body& body) {
+  const bool is_alone = neighbours.before.empty() && neighbours.after.empty();
+  if (is_alone && !neighbours.window) return body(b, range);
+  // The rows that a kernel takes together must not depend on neighbours.
+  constexpr auto kElements = std::size_t(kWindowElements);
+  const std::size_t together = rows_together(range.width);
+  const std::size_t rows = std::max(kElements / range.width / together, std::size_t{1}) * together;
   for (std::size_t first = range.first; first < range.last; first += rows) {
     const RowRange part{first, std::min(first + rows, range.last), range.width};
     const auto run = [&](const std::vector<ElementWork>& works) {
@@ -32,7 +39,12 @@ void with_neighbours(const Neighbours& neighbours, const RowRange& range, const 
       }
     };
     run(neighbours.before);
-    body(part);
+    if (neighbours.window) {
+      neighbours.window(std::int64_t(part.first), std::int64_t(part.last),
+                        [&body, &part](const Binding& shown) { body(shown, part); });
+    } else {
+      body(b, part);
+    }
     run(neighbours.after);
   }
 }
@@ -56,9 +68,8 @@ struct RowBlocks {
 template <class Run>
 Prepared kernel_of_rows(const RowBlocks& blocks, Run run) {
   return row_kernel_of(blocks.width, [=](const Binding& b, const Neighbours& neighbours) {
-    blocks.run([&](std::size_t, const RowRange& range) {
-      with_neighbours(neighbours, range, [&](const RowRange& part) { run(b, part); });
-    });
+    blocks.run(
+        [&](std::size_t, const RowRange& range) { with_neighbours(b, neighbours, range, run); });
   });
 }
 

@@ -25,6 +25,7 @@ class CudaPlan : public Plan {
 
   void run(const Arrays& arrays, const keel_executor* executor) const override {
     const Binding binding = bound(arrays);
+    strided(arrays, binding);  // refuses all that is not contiguous
     void* const stream = executor == nullptr ? nullptr : executor->stream;
     const cuda::OnStream here(device_, static_cast<cuda::Stream>(stream));
     expect_on_device(binding);

@@ -23,10 +23,11 @@ class HostPlan : public Plan {
 
   void run(const Arrays& arrays, const keel_executor* executor) const override {
     const Binding binding = bound(arrays);
-    if (executor == nullptr || executor->run == nullptr) return start(binding);
+    const std::vector<StridedArray> not_contiguous = strided(arrays, binding);
+    if (executor == nullptr || executor->run == nullptr) return start(binding, not_contiguous, 1);
     CallersThreads threads(*executor);
     const onednn::EnteredExecutor entered(threads);
-    start(binding);
+    start(binding, not_contiguous, threads.threads());
     threads.check_done();
   }
 };

@@ -169,3 +169,18 @@ int keel_plan_run(const keel_plan* plan, const void* const* inputs, void* const*
     plan->plan->run({inputs, outputs, workspace}, executor);
   });
 }
+
+int keel_plan_run_strided(const keel_plan* plan, const keel_arrays* arrays, void* workspace,
+                          const keel_executor* executor) {
+  return guarded([&] {
+    keel::check(plan != nullptr, keel::ErrorKind::kUsage, "plan: expected one, got none");
+    keel::check(arrays != nullptr, keel::ErrorKind::kUsage, "arrays: expected them, got none");
+    plan->plan->run({arrays->inputs, arrays->outputs, workspace, arrays}, executor);
+  });
+}
+
+int32_t keel_plan_takes_strides(const keel_plan* plan, int32_t input, const int64_t* strides) {
+  bool takes = false;
+  guarded([&] { takes = plan != nullptr && plan->plan->takes_strides(input, strides); });
+  return takes;
+}

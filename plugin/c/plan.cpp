@@ -100,7 +100,11 @@ void Plan::prepare(Backend& backend) {
   }
   const std::vector<JoinedRows> joined = find_joined_rows(graph_, prepared_);
   if (!joined.empty()) joined_ = joined[0];
+  const Prepared& norm = prepared_.back();
+  if (!is_sum() && norm.bind_rows && norm.row <= kLongestRow) row_ = norm.row;
 }
+
+bool Plan::is_sum() const { return graph_.size() > 1 && prepared_[prepared_.size() - 2].bind; }
 
 void Plan::describe_arrays(const Backend& backend) {
   for (const Value result : results_) {
@@ -136,9 +140,8 @@ Binding Plan::binding_of(int index, const Binding& arrays) const {
 }
 
 void Plan::start(const Binding& arrays) const {
-  const bool is_sum = graph_.size() > 1 && prepared_[prepared_.size() - 2].bind;
   // The places of a single node's arrays are those of the op.
-  if (!is_sum) return prepared_.back().bind(arrays)();
+  if (!is_sum()) return prepared_.back().bind(arrays)();
   const int first = graph_.size() - 2;
   std::vector<Binding> bindings{binding_of(first, arrays), binding_of(first + 1, arrays)};
   if (joined_) return join_rows(*joined_, prepared_, bindings)();

@@ -62,6 +62,7 @@ std::uintptr_t alignment_on(const Place& place) { return is_cuda(place) ? 16 : 1
 // here and below, because a call should take no longer than its kernel.
 struct Arguments {
   std::array<Tensor, kMaxArrays> inputs;
+  std::array<const std::int64_t*, kMaxArrays> strides{};  // null: contiguous
   std::size_t count;
   std::string attributes;
   Place place;
@@ -72,10 +73,25 @@ struct Arguments {
     }
     take_text(stack[count], attributes);
     find_place(op);
+  }
+
+  // Has the plan read inputs in place where it takes their strides, and replaces the others that it
+  // cannot read by copies.
+  void make_readable(const keel_plan* plan) {
     const std::uintptr_t alignment = alignment_on(place);
-    for (Tensor& input : inputs) {
-      if (input) input = contiguous(std::move(input), place, alignment);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!inputs[i]) continue;
+      const bool has_strides = !is_contiguous(inputs[i]);
+      if (has_strides && keel_plan_takes_strides(plan, std::int32_t(i), strides_of(inputs[i]))) {
+        strides[i] = strides_of(inputs[i]);
+      } else {
+        inputs[i] = contiguous(std::move(inputs[i]), place, alignment);
+      }
     }
+  }
+
+  bool has_strides() const {
+    return std::ranges::any_of(strides, [](const auto* of) { return of != nullptr; });
   }
 
   keel_device device() const {
@@ -98,9 +114,13 @@ struct Arguments {
   }
 };
 
-// Runs a plan on the inputs' addresses and gives its outputs.
-std::array<Tensor, kMaxArrays> outputs_of(const Planned& planned, const void* const* from,
-                                          const Place& place) {
+// Runs a plan on its inputs and gives its outputs.
+std::array<Tensor, kMaxArrays> outputs_of(const Planned& planned, const Arguments& given) {
+  const Place& place = given.place;
+  std::array<const void*, kMaxArrays> from{};
+  for (std::size_t i = 0; i < given.count; ++i) {
+    if (given.inputs[i]) from[i] = address(given.inputs[i]);
+  }
   std::array<Tensor, kMaxArrays> outputs;
   std::array<void*, kMaxArrays> to{};
   const keel_executor runner = executor(place);
@@ -114,26 +134,26 @@ std::array<Tensor, kMaxArrays> outputs_of(const Planned& planned, const void* co
     static const std::int32_t u8 = functions().aoti_torch_dtype_uint8();
     workspace = empty({u8, 1, &planned.workspace}, place);
   }
-  if (keel_plan_run(planned.plan.get(), from, to.data(),
-                    workspace ? mutable_address(workspace) : nullptr, &runner) != KEEL_OK) {
-    throw std::invalid_argument(keel_error());
-  }
+  const keel_arrays arrays{from.data(), to.data(), given.strides.data(), nullptr};
+  void* const room = workspace ? mutable_address(workspace) : nullptr;
+  const keel_plan* const plan = planned.plan.get();
+  const int status = given.has_strides()
+                         ? keel_plan_run_strided(plan, &arrays, room, &runner)
+                         : keel_plan_run(plan, from.data(), to.data(), room, &runner);
+  if (status != KEEL_OK) throw std::invalid_argument(keel_error());
   return outputs;
 }
 
 void run(const Op& op, Value* stack, std::uint64_t arguments, std::uint64_t expected) {
   if (arguments > kMaxArrays || expected > kMaxArrays) throw std::length_error("too many arrays");
-  const Arguments given(op, stack, arguments);
+  Arguments given(op, stack, arguments);
   const auto planned = plan_for(
       {op.name.c_str(), given.attributes, given.device(), {given.inputs.data(), given.count}});
   if (planned->outputs.size() != expected) {
     throw std::invalid_argument("keel_norms: " + op.name + " was declared with other outputs");
   }
-  std::array<const void*, kMaxArrays> from{};
-  for (std::size_t i = 0; i < given.count; ++i) {
-    if (given.inputs[i]) from[i] = address(given.inputs[i]);
-  }
-  auto outputs = outputs_of(*planned, from.data(), given.place);
+  given.make_readable(planned->plan.get());
+  auto outputs = outputs_of(*planned, given);
   for (std::size_t j = 0; j < expected; ++j) stack[j] = outputs[j].release();
 }
 

@@ -32,6 +32,7 @@ inline constexpr std::uint64_t kVersion = (std::uint64_t{2} << 56) | (std::uint6
   X(aoti_torch_delete_tensor_object, (Handle))                                         \
   X(aoti_torch_get_dim, (Handle, std::int64_t*))                                       \
   X(aoti_torch_get_sizes, (Handle, std::int64_t**))                                    \
+  X(aoti_torch_get_strides, (Handle, std::int64_t**))                                  \
   X(aoti_torch_get_dtype, (Handle, std::int32_t*))                                     \
   X(aoti_torch_get_device_type, (Handle, std::int32_t*))                               \
   X(aoti_torch_get_device_index, (Handle, std::int32_t*))                              \

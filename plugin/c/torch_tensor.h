@@ -87,14 +87,25 @@ inline const void* address(const Tensor& tensor) {
   return found;
 }
 
+inline bool is_contiguous(const Tensor& tensor) {
+  bool is = false;
+  KEEL_TORCH(aoti_torch_is_contiguous, tensor.get(), &is);
+  return is;
+}
+
+// The distances of neighbours along the axes of a tensor, which owns them.
+inline const std::int64_t* strides_of(const Tensor& tensor) {
+  std::int64_t* strides = nullptr;
+  KEEL_TORCH(aoti_torch_get_strides, tensor.get(), &strides);
+  return strides;
+}
+
 // The tensor itself where its last axis is fastest and its address a multiple of `alignment`, else
 // a copy of it.
 inline Tensor contiguous(Tensor tensor, const Place& place, std::uintptr_t alignment) {
-  bool is_contiguous = false;
-  KEEL_TORCH(aoti_torch_is_contiguous, tensor.get(), &is_contiguous);
   const bool fits =
       alignment == 1 || reinterpret_cast<std::uintptr_t>(address(tensor)) % alignment == 0;
-  if (is_contiguous && fits) return tensor;
+  if (is_contiguous(tensor) && fits) return tensor;
   Tensor copy = empty(form_of(tensor), place);
   KEEL_TORCH(aoti_torch_copy_, copy.get(), tensor.get(), 0);
   return copy;

@@ -67,10 +67,18 @@ using Kernel = std::function<void()>;
 // A kernel's work on the elements [first, last) of its result.
 using ElementWork = std::function<void(std::int64_t first, std::int64_t last)>;
 
+// Shows a norm some rows of arrays that are not contiguous: calls body(binding) with a binding in
+// which rows [first, last) lie where contiguous arrays have them, and then writes back what the
+// body has written. Rows are at most kWindowElements elements, or one row that is longer.
+using RowWindow = std::function<void(std::int64_t first, std::int64_t last,
+                                     const std::function<void(const Binding&)>& body)>;
+inline constexpr std::int64_t kWindowElements = 8 * 1024;
+
 // Kernels that run on the rows of a norm before it reads them, and after it has written them, in
-// this order (src/runtime/joined_rows.h).
+// this order (src/runtime/joined_rows.h), and the window through which it sees rows, if any.
 struct Neighbours {
   std::vector<ElementWork> before, after;
+  RowWindow window = {};
 };
 
 // The result of preparing a node, before memory is planned.

@@ -25,7 +25,7 @@ PARTS = {"numpy": (["interface", "numpy", "masks_numpy", "options_numpy", "borde
          "torch": (["torch", "constructors", "options", "masks_torch", "border_torch", "layouts",
                     "second", "binding", "modules", "samples", "sync", "fsdp", "ddp", "layers",
                     "encoder", "cuda", "types", "dynamic", "weight_norm", "docs", "runs",
-                    "sums", "pairs", "transformers"],
+                    "sums", "pairs", "strides", "transformers"],
                    "libkeel_norm.so"),
          "jax": (["jax", "jax_errors", "masks_jax", "options_jax", "sums_jax"],
                  "libkeel_norm_jax.so")}
@@ -106,7 +106,7 @@ def check_python(root, prefix, package):
 def check_torch(root, python, environment):
     """Runs tests on the kernels in Python, too, which serve where those in C++ are missing, and
     compares the functions that these declare with PyTorch's headers."""
-    for name in ("torch", "binding"):
+    for name in ("torch", "binding", "strides"):
         run(python, root / f"plugin/python/tests/test_{name}.py",
             env={**environment, "KEEL_NORM_BINDING": "ctypes"})
     if run(python, "-c", "import torch; print(torch.cuda.is_available())").strip() != "True":

@@ -31,10 +31,11 @@ using Rows = std::integral_constant<std::size_t, kRows>;
 // A group is as large as L1 allows. A row's results must not depend on its group.
 template <class Body>
 HWY_INLINE void for_row_groups(const RowRange& range, const Body& body) {
+  const std::size_t together = rows_together(range.width);
   std::size_t row = range.first;
-  if (range.width <= 512) {
+  if (together == 4) {
     for (; row + 4 <= range.last; row += 4) body(Rows<4>{}, row);
-  } else if (range.width <= 2048) {
+  } else if (together == 2) {
     for (; row + 2 <= range.last; row += 2) body(Rows<2>{}, row);
   }
   for (; row < range.last; ++row) body(Rows<1>{}, row);

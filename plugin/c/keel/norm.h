@@ -29,7 +29,8 @@
  * bfloat16 s is rounded before it is normalized, and dx before dsum is added and after that. They
  * run on the CPU only.
  *
- * Arrays are contiguous, with the last axis fastest, and aligned to their element. Float32 arrays
+ * Arrays are contiguous, with the last axis fastest, and aligned to their element;
+ * keel_plan_run_strided also takes arrays of which only the rows are. Float32 arrays
  * run on kernels in SIMD, for which the bounds of keel's docs/numerics.md hold; results have the
  * same bits for any number of threads. Float64 arrays run on keel's reference backend, one thread,
  * each op computed from its definition. All floating arrays of a call have one type, except for
@@ -173,6 +174,44 @@ KEEL_API int64_t keel_plan_workspace(const keel_plan* plan);
  * default stream. What fails on a GPU after this has returned, CUDA reports to a later call. */
 KEEL_API int keel_plan_run(const keel_plan* plan, const void* const* inputs, void* const* outputs,
                            void* workspace, const keel_executor* executor);
+
+/* The arrays of a run, with their strides: for each input of the request, and for each output, an
+ * address and a table, which has for each axis of the array's type the distance of neighbours along
+ * it, in elements. The address is that of the element whose indices are all 0; strides may be 0 or
+ * negative, and those of axes of size 1 are not read. A table, or a member of strides, that is NULL
+ * stands for contiguous arrays. */
+typedef struct keel_arrays {
+  const void* const* inputs;
+  void* const* outputs;
+  const int64_t* const* input_strides;
+  const int64_t* const* output_strides;
+} keel_arrays;
+
+/* Runs the op on arrays with strides, reads and writes them exactly where these say, and gives the
+ * bits that keel_plan_run gives for contiguous copies. Rows are copied a few at a time, through
+ * memory of at most 192 KiB a thread that the run allocates; there is no copy of an array.
+ *
+ *     const int64_t of_q[3] = {tokens * 3 * width, 3 * width, 1};  q in (batch, tokens, 3 width)
+ *     const int64_t* strides[3] = {of_q, NULL, NULL};
+ *     const keel_arrays arrays = {inputs, outputs, strides, NULL};
+ *     keel_plan_run_strided(plan, &arrays, workspace, NULL);
+ *
+ * Arrays of the shape of x (x, dy, y, dx) take strides, in float32 and bfloat16 on the CPU, in
+ * layer_norm, rms_norm, ada_norm, detach_norm, scale_norm, group_scaling and their backwards, and
+ * in seed_norm. The elements of a row, over the axes of the norm or of a group of group_scaling,
+ * are neighbours in order; a row has at most 16384 elements. All other arrays are contiguous.
+ *
+ * KEEL_USAGE, and nothing is written: strides that the op does not take; elements that lie further
+ * apart than 2^62 bytes; an output whose elements do not each have a place of their own, that is,
+ * a stride shorter than what the elements along the shorter ones span; an output that shares a
+ * byte with an input or another output. KEEL_MEMORY: there is no memory for the rows. */
+KEEL_API int keel_plan_run_strided(const keel_plan* plan, const keel_arrays* arrays,
+                                   void* workspace, const keel_executor* executor);
+/* Whether keel_plan_run_strided takes input `input` of the request with these strides: 1, or 0, so
+ * that the caller has to copy it. 0 also for what is no input, and for strides that are too
+ * long. */
+KEEL_API int32_t keel_plan_takes_strides(const keel_plan* plan, int32_t input,
+                                         const int64_t* strides);
 
 #ifdef __cplusplus
 }

@@ -38,6 +38,13 @@ class Executor(ctypes.Structure):
                 ("threads", ctypes.c_int32), ("stream", ctypes.c_void_p)]
 
 
+class Arrays(ctypes.Structure):
+    _fields_ = [("inputs", ctypes.POINTER(ctypes.c_void_p)),
+                ("outputs", ctypes.POINTER(ctypes.c_void_p)),
+                ("input_strides", ctypes.POINTER(ctypes.POINTER(ctypes.c_int64))),
+                ("output_strides", ctypes.c_void_p)]
+
+
 class Op(NamedTuple):
     inputs: tuple  # names by place
     defaults: dict  # the text of every attribute's default, by name
@@ -85,6 +92,10 @@ def _declare(library):
         "keel_plan_workspace": (ctypes.c_int64, ctypes.c_void_p),
         "keel_plan_run": (ctypes.c_int, ctypes.c_void_p, pointers, pointers, ctypes.c_void_p,
                           ctypes.c_void_p),
+        "keel_plan_run_strided": (ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Arrays),
+                                  ctypes.c_void_p, ctypes.c_void_p),
+        "keel_plan_takes_strides": (ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32,
+                                    ctypes.POINTER(ctypes.c_int64)),
     }
     for name, (result, *arguments) in signatures.items():
         function = getattr(library, name)
@@ -166,14 +177,29 @@ class Plan:
         given = self._library.keel_plan_output(self._handle, place)
         return given.dtype, tuple(given.sizes[:given.rank])
 
-    def run(self, inputs, outputs, workspace, executor=None):
-        """All are addresses as numbers, None for what is absent; `executor` that of an Executor."""
-        _expect(self._run(self._handle, self._inputs(*inputs), self._outputs(*outputs), workspace,
-                          executor))
+    def takes_strides(self, place, strides):
+        """Whether an input may have these strides, counted in elements; else it must be copied."""
+        return bool(self._library.keel_plan_takes_strides(self._handle, place, _table(strides)))
+
+    def run(self, inputs, outputs, workspace, executor=None, strides=None):
+        """All are addresses as numbers, None for what is absent; `executor` that of an Executor.
+        `strides` has those of inputs that are not contiguous, by place."""
+        arrays = self._inputs(*inputs), self._outputs(*outputs)
+        if not strides:
+            return _expect(self._run(self._handle, *arrays, workspace, executor))
+        tables = (ctypes.POINTER(ctypes.c_int64) * len(inputs))()
+        for place, given in strides.items():
+            tables[place] = _table(given)
+        return _expect(self._library.keel_plan_run_strided(
+            self._handle, ctypes.byref(Arrays(*arrays, tables)), workspace, executor))
 
     def __del__(self):
         if getattr(self, "_handle", None):
             self._library.keel_plan_free(self._handle)
+
+
+def _table(strides):
+    return (ctypes.c_int64 * len(strides))(*strides)
 
 
 def attributes_text(attributes):

@@ -13,7 +13,9 @@
 
 Arrays are float32, or float64, which keel's reference backend computes. What is not an array of
 NumPy but has __dlpack__ (a tensor of PyTorch or JAX in the host's memory) is taken, too, without
-a copy; results are arrays of NumPy, which have __dlpack__ themselves. Attributes have keel's names
+a copy; results are arrays of NumPy, which have __dlpack__ themselves. An array that is not
+contiguous is read in place by norms of rows whose rows are, such as the heads of a projection, and
+else copied. Attributes have keel's names
 and defaults (`keel list norms`, src/ops/norm/NAME.h).
 
 A norm over the batch takes x as (..., channels), whose rows it numbers in order, or as images
@@ -45,7 +47,7 @@ def _array(value, name, types=(np.float32, np.float64)):
     if array.dtype not in types:
         expected = " or ".join(np.dtype(t).name for t in types)
         raise TypeError(f"{name}: expected {expected}, got {array.dtype}")
-    return np.require(array, requirements=["C", "A"])
+    return np.require(array, requirements=["A"])
 
 
 def _needed(value, name):
@@ -59,6 +61,22 @@ def _empty_aligned(size):
     return room[-room.ctypes.data % _library.ALIGNMENT:][:size]
 
 
+def _read_in_place(plan, inputs):
+    """The strides of inputs that are not contiguous, by place. Those that keel does not take are
+    replaced by copies."""
+    strides = {}
+    for place, array in enumerate(inputs):
+        if array is None or array.flags.c_contiguous:
+            continue
+        steps = [divmod(step, array.itemsize) for step in array.strides]
+        found = [step for step, _ in steps]
+        if any(rest for _, rest in steps) or not plan.takes_strides(place, found):
+            inputs[place] = np.require(array, requirements=["C"])
+        else:
+            strides[place] = found
+    return strides
+
+
 def call(op, inputs, attributes=()):
     """Runs one op of keel/norm.h. `inputs` are arrays by place, None for an absent one. Returns the
     list of outputs; one that does not apply has the shape (0,)."""
@@ -66,10 +84,11 @@ def call(op, inputs, attributes=()):
               zip(inputs, _library.input_names(op, len(inputs)))]
     types = tuple(None if a is None else (_DTYPES[a.dtype], a.shape) for a in inputs)
     plan = _library.plan(op, _library.attributes_text(attributes), types)
+    strides = _read_in_place(plan, inputs)
     outputs = [np.empty(sizes, _TYPES[dtype]) for dtype, sizes in plan.outputs]
     workspace = _empty_aligned(plan.workspace)
     plan.run([None if a is None else a.ctypes.data for a in inputs],
-             [a.ctypes.data for a in outputs], workspace.ctypes.data)
+             [a.ctypes.data for a in outputs], workspace.ctypes.data, strides=strides)
     return outputs
 
 

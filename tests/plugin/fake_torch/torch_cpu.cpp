@@ -101,6 +101,8 @@ KEEL_API std::int32_t aoti_torch_get_sizes(Handle tensor, std::int64_t** sizes) 
   *sizes = tensor->sizes.data();
   return 0;
 }
+// All tensors are contiguous.
+KEEL_API std::int32_t aoti_torch_get_strides(Handle, std::int64_t**) { return 1; }
 KEEL_API std::int32_t aoti_torch_get_dtype(Handle tensor, std::int32_t* dtype) {
   *dtype = tensor->dtype;
   return 0;

@@ -90,9 +90,10 @@ void backward(const Binding& b, const BackwardPlan& plan, std::size_t block, con
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-    with_neighbours(neighbours, range, [&](const RowRange& part) HWY_ATTR {
+    with_neighbours(b, neighbours, range, [&](const Binding& shown, const RowRange& part) HWY_ATTR {
       for_row_groups(part, [&](auto rows, std::size_t row) HWY_ATTR {
-        backward_rows<T, rows()>(b, plan.statistic, row, range.width, has_sums ? &*sums : nullptr);
+        backward_rows<T, rows()>(shown, plan.statistic, row, range.width,
+                                 has_sums ? &*sums : nullptr);
       });
     });
   });

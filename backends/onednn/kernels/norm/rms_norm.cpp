@@ -121,9 +121,9 @@ void backward(const Binding& b, const BackwardPlan& plan, std::size_t block, con
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-    with_neighbours(neighbours, range, [&](const RowRange& part) HWY_ATTR {
+    with_neighbours(b, neighbours, range, [&](const Binding& shown, const RowRange& part) HWY_ATTR {
       for_row_groups(part, [&](auto rows, std::size_t row) HWY_ATTR {
-        backward_rows<T, rows()>(b, plan.w, row, range.width, has_sums ? &*sums : nullptr);
+        backward_rows<T, rows()>(shown, plan.w, row, range.width, has_sums ? &*sums : nullptr);
       });
     });
   });
@@ -180,8 +180,8 @@ Prepared prepare_rms_norm(const NodeContext& context) {
   const auto run = [=](const Binding& b, const Neighbours& neighbours) {
     const float* const w = weights(b.inputs[In::kGain], attrs.offset, b.workspace);
     blocks.run([&](std::size_t, const RowRange& range) {
-      with_neighbours(neighbours, range, [&](const RowRange& part) {
-        HWY_DYNAMIC_DISPATCH(forward)(b, w, attrs.eps, part);
+      with_neighbours(b, neighbours, range, [&](const Binding& shown, const RowRange& part) {
+        HWY_DYNAMIC_DISPATCH(forward)(shown, w, attrs.eps, part);
       });
     });
   };

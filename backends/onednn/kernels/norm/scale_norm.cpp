@@ -56,10 +56,9 @@ void forward(const Binding& b, double eps, const RowRange& range) {
 }
 
 template <class T>
-double backward_rows(const Binding& b, double eps, const RowRange& range) {
+void backward_rows(const Binding& b, double eps, const RowRange& range, double& dgain) {
   const float gain = gain_of(b);
   const ResultRows dx(b, range.width);
-  double dgain = 0;
   for (std::size_t row = range.first; row < range.last; ++row) {
     const T *x = b.inputs[BackIn::kX].as<T>() + row * range.width,
             *dy = b.inputs[BackIn::kDy].as<T>() + row * range.width;
@@ -72,15 +71,12 @@ double backward_rows(const Binding& b, double eps, const RowRange& range) {
       return gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i)));
     });
   }
-  return dgain;
 }
 
-// Writes dx of the rows of a block and returns their sum of dy * xhat.
-double backward(const Binding& b, double eps, const RowRange& range) {
-  double dgain = 0;
+// Writes dx of some rows and adds their sum of dy * xhat to dgain, row by row.
+void backward(const Binding& b, double eps, const RowRange& range, double& dgain) {
   with_elements(b.inputs[BackIn::kX],
-                [&]<class T>(T) HWY_ATTR { dgain = backward_rows<T>(b, eps, range); });
-  return dgain;
+                [&]<class T>(T) HWY_ATTR { backward_rows<T>(b, eps, range, dgain); });
 }
 
 }  // namespace
@@ -108,17 +104,20 @@ Prepared prepare_scale_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<ScaleNormAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(row_sizes(context.input(BackIn::kX).shape, attrs.axes));
-  const auto run = [=](const Binding& b) {
+  const auto run = [=](const Binding& b, const Neighbours& neighbours) {
     double* parts = static_cast<double*>(b.workspace);
     blocks.run([&](std::size_t block, const RowRange& range) {
-      parts[block] = HWY_DYNAMIC_DISPATCH(backward)(b, attrs.eps, range);
+      parts[block] = 0;
+      with_neighbours(b, neighbours, range, [&](const Binding& shown, const RowRange& part) {
+        HWY_DYNAMIC_DISPATCH(backward)(shown, attrs.eps, part, parts[block]);
+      });
     });
     if (b.outputs[BackOut::kDgain]) {
       *b.outputs[BackOut::kDgain].as<float>() =
           float(std::accumulate(parts, parts + blocks.count, 0.0));
     }
   };
-  return kernel_of(run, blocks.count * std::int64_t(sizeof(double)));
+  return row_kernel_of(blocks.width, run, blocks.count * std::int64_t(sizeof(double)));
 }
 
 }  // namespace keel::onednn

@@ -82,11 +82,23 @@ def _device_of(op, tensors):
 
 def _ready(tensor):
     """The tensor, or a copy that keel can read: contiguous, and on a GPU aligned to 16 bytes."""
-    if tensor is None:
-        return None
     tensor = tensor.contiguous()
     is_off = tensor.is_cuda and tensor.data_ptr() % 16
     return tensor.clone() if is_off else tensor
+
+
+def _made_readable(plan, tensors):
+    """The tensors, or copies of those that keel does not read in place; and the strides of those
+    that are not contiguous, by place."""
+    ready, strides = list(tensors), {}
+    for place, tensor in enumerate(tensors):
+        if tensor is None:
+            continue
+        if not tensor.is_contiguous() and plan.takes_strides(place, tensor.stride()):
+            strides[place] = tensor.stride()
+        else:
+            ready[place] = _ready(tensor)
+    return ready, strides
 
 
 @functools.lru_cache(maxsize=1024)
@@ -110,16 +122,16 @@ def _plan(op, attributes, types, device=_CPU):
 def run(op, tensors, attributes):
     """The outputs of an op, past PyTorch's dispatcher."""
     device = _device_of(op, tensors)
-    tensors = list(map(_ready, tensors))
     plan, results = _plan(op, attributes, tuple([None if t is None else (t.dtype, t.shape)
                                                  for t in tensors]), device)
+    tensors, strides = _made_readable(plan, tensors)
     outputs = [torch.empty(sizes, dtype=dtype, device=device) for sizes, dtype in results]
     workspace = None
     if plan.workspace:  # PyTorch aligns to 64 bytes
         workspace = torch.empty(plan.workspace, dtype=torch.uint8, device=device)
     plan.run([None if t is None else t.data_ptr() for t in tensors],
              [t.data_ptr() for t in outputs], workspace if workspace is None
-             else workspace.data_ptr(), _executor_on(device))
+             else workspace.data_ptr(), _executor_on(device), strides)
     return tuple(outputs)
 
 
