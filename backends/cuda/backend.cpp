@@ -4,6 +4,7 @@
 
 #include "backends/cuda/dependencies.h"
 #include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/matmul.h"
 #include "backends/cuda/runtime.h"
 #include "src/runtime/kernel_types.h"
 
@@ -79,7 +80,11 @@ struct Step {
 
 CudaBackend::CudaBackend(const Options& options) : device_(std::make_shared<Device>(options)) {}
 
-std::string CudaBackend::description() const { return device_->text(); }
+std::string CudaBackend::description() const {
+  std::string text = device_->text() + ", " + product_library();
+  const std::string convolutions = convolution_library();
+  return convolutions.empty() ? text : text + ", " + convolutions;
+}
 
 bool CudaBackend::tf32() const { return device_->tf32(); }
 

@@ -13,6 +13,9 @@ bool join_updates(Kernel& a, const Kernel& b);
 // Does the same for two kernels that sum squares.
 bool join_sums(Kernel& a, const Kernel& b);
 
+// The library that computes convolutions, with its version; "" if they are products.
+std::string convolution_library();
+
 // Copies src to dst, unless the scalar `guard` is given and not finite.
 void copy_guarded(const TensorRef& dst, const TensorRef& src, const TensorRef& guard);
 
