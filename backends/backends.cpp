@@ -44,7 +44,8 @@ const std::vector<Entry>& entries() {
 #ifdef KEEL_CUDA
       {{"cuda", KEEL_CUDA " kernels, float32: training on NVIDIA GPUs", ""},
        [](const BackendOptions& options) -> std::unique_ptr<Backend> {
-         return std::make_unique<cuda::CudaBackend>(cuda::Options{.tf32 = options.tf32});
+         return std::make_unique<cuda::CudaBackend>(
+             cuda::Options{.device = gpu_of(options), .tf32 = options.tf32});
        }},
 #else
       {{"cuda", "CUDA kernels, float32: training on NVIDIA GPUs", "built with -Dcuda=disabled"},
@@ -74,6 +75,14 @@ std::string default_backend() {
   return "reference";
 }
 
+int gpu_of([[maybe_unused]] const BackendOptions& options) {
+#ifdef KEEL_CUDA
+  return options.device ? *options.device : options.local_rank % cuda::device_count();
+#else
+  fail(ErrorKind::kBackendMissing, "backend cuda: built with -Dcuda=disabled");
+#endif
+}
+
 std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options) {
   check(options.threads >= 0, ErrorKind::kUsage, "threads: expected 0 (all) or more, got {}",
         options.threads);
@@ -82,6 +91,8 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOpti
     names.push_back(e.entry.name);
     if (e.entry.name != name) continue;
     check(e.make != nullptr, ErrorKind::kBackendMissing, "backend {}: {}", name, e.entry.missing);
+    check(!options.device || name == "cuda", ErrorKind::kUsage,
+          "device: expected the backend cuda, which takes a GPU by its number, got {}", name);
     return e.make(options);
   }
   fail(ErrorKind::kUsage, "backend: {}", unknown_name(name, names));

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -49,8 +50,16 @@ bool has_mpi() {
 #endif
 }
 
-std::unique_ptr<Communicator> carried_by_nccl(Communicator& ranks) {
-  nccl::NcclOptions options;
+int local_rank() {
+  if (launched_count() == nullptr) return 0;
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
+    if (const char* number = std::getenv(name)) return std::max(0, std::atoi(number));
+  }
+  return 0;
+}
+
+std::unique_ptr<Communicator> carried_by_nccl(Communicator& ranks, int device) {
+  nccl::NcclOptions options{.device = device};
   if (const char* library = std::getenv("KEEL_NCCL")) options.library = library;
   return nccl::join_by_nccl(ranks, options);
 }

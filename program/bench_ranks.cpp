@@ -64,6 +64,7 @@ std::vector<std::string> command_of(const RanksBenchArgs& args, const Way& way) 
   add("--norm=", run.norm);
   add("--compute=", run.compute);
   add("--backend=", run.backend);
+  if (run.device) words.push_back(fmt::format("--device={}", *run.device));
   if (run.tf32) words.push_back("--tf32");
   for (const std::string& set : run.sets) add("--set=", set);
   add("--set=", fmt::format("train.shards={}", way.shards));

@@ -19,6 +19,7 @@ struct RunArgs {
   std::string usual_recipe;       // where no recipe is named: recipe_name()
   std::vector<std::string> sets;  // "section.key=value"
   int threads = 0;
+  std::optional<int> device;  // of cuda
   bool tf32 = false, json = false;
 };
 

@@ -10,9 +10,10 @@
 #include <optional>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
-#include "backends/backends.h"
 #include "backends/product_facts.h"
+#include "backends/ranks.h"
 #include "frontend/io/message.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/train/compute_choice.h"
@@ -28,14 +29,11 @@ namespace {
 constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
 
 // Times that were kept by another way of measuring have another version.
-constexpr int kTimesVersion = 4;
+constexpr int kTimesVersion = 5;
 
 train::ProductTimes times_here(train::Job& job, Backend& backend) {
-  std::string machine =
-      fmt::format("version {}, {}, {}", kTimesVersion, processor_text(), backend.description());
-  for (const auto& [name, value] : product_facts(backend)) {
-    machine += fmt::format(", {} {}", name, value);
-  }
+  std::string machine = fmt::format("version {}, {}, {}, {}", kTimesVersion, processor_text(),
+                                    backend.description(), backend_text(backend));
   train::KeptTimes kept(train::kept_times_file(), std::move(machine));
   return train::measure_products(backend, job, kept);
 }
@@ -159,9 +157,28 @@ void set_program(const char* called) { called_name() = called; }
 
 std::string program_called() { return shell_quoted(called_name()); }
 
+std::string backend_name(const RunArgs& args) {
+  return args.backend.empty() ? default_backend() : args.backend;
+}
+
+BackendOptions backend_options(const RunArgs& args) {
+  return {.threads = args.threads,
+          .tf32 = args.tf32,
+          .device = args.device,
+          .local_rank = local_rank()};
+}
+
+std::string backend_text(const Backend& backend) {
+  std::string text(backend.name());
+  const char* separator = ": ";
+  for (const auto& [name, value] : product_facts(backend)) {
+    text += fmt::format("{}{} {}", std::exchange(separator, ", "), name, value);
+  }
+  return text;
+}
+
 std::unique_ptr<Backend> make_backend(const RunArgs& args) {
-  return keel::make_backend(args.backend.empty() ? default_backend() : args.backend,
-                            {.threads = args.threads, .tf32 = args.tf32});
+  return keel::make_backend(backend_name(args), backend_options(args));
 }
 
 void settle_compute(train::Job& job, Backend& backend, Communicator* ranks) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/backends.h"
 #include "frontend/io/safetensors.h"
 #include "frontend/train/evaluator.h"
 #include "program/commands.h"
@@ -37,6 +38,11 @@ void apply_set(train::Config& config, const std::string& assignment);
 // Throws Error{kUsage} if an option and a --set give the same key.
 void expect_one(const std::string& option, const std::string& value, const std::string& key,
                 const std::vector<std::string>& sets);
+// The backend that was asked for, or the default one, and its options.
+std::string backend_name(const RunArgs& args);
+BackendOptions backend_options(const RunArgs& args);
+// What computes, with what the bits of its results depend on: "onednn: oneDNN 3.2.0, kernels avx2".
+std::string backend_text(const Backend& backend);
 std::unique_ptr<Backend> make_backend(const RunArgs& args);
 // Replaces train.compute = auto by the type in which this machine computes the job's products
 // faster, and says so. Of several processes all take what the first one finds.

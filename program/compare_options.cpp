@@ -40,7 +40,7 @@ void add_choices_of_run(CLI::App& app, RunArgs& args) {
   app.add_option("--threads", args.threads, "threads of the backends; 0: all")
       ->check(kThreads)
       ->default_str("0");
-  app.add_flag("--tf32", args.tf32, "cuda: products may round their factors to 10 bits");
+  add_gpu(app, args);
   app.add_flag("--json", args.json, "machine-readable output on stdout");
 }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <functional>
 
-#include "backends/backends.h"
 #include "frontend/compare/cases/layer_subjects.h"
 #include "frontend/compare/walk/model_subject.h"
 #include "frontend/compare/walk/walk_plan.h"
@@ -187,14 +186,18 @@ std::vector<Backend*> ComparedBackends::all() const {
 
 ComparedBackends compared_backends(const CompareArgs& args) {
   ComparedBackends result;
-  const BackendOptions options{.threads = args.run.threads, .tf32 = args.run.tf32};
   result.reference = keel::make_backend(kJudge);
   const bool chosen = !args.backends.empty();
-  for (const std::string& name : wanted_backends(args)) {
+  const std::vector<std::string> wanted = wanted_backends(args);
+  check(!args.run.device || std::ranges::find(wanted, "cuda") != wanted.end(), ErrorKind::kUsage,
+        "--device: expected cuda among the backends, which are {}", fmt::join(wanted, ", "));
+  for (const std::string& name : wanted) {
     if (name == kJudge) continue;
     const bool is_new = std::ranges::none_of(
         result.others, [&](const auto& other) { return other->name() == name; });
     check(is_new, ErrorKind::kUsage, "--backends: {} is named twice", name);
+    BackendOptions options = backend_options(args.run);
+    if (name != "cuda") options.device.reset();
     result.others.push_back(keel::make_backend(name, options));
   }
   check(!result.others.empty(), chosen ? ErrorKind::kUsage : ErrorKind::kBackendMissing,
@@ -236,6 +239,7 @@ std::string reproducing_command(const CompareArgs& args, const std::string& subj
   add("--compute", args.run.compute, "");
   for (const std::string& set : args.run.sets) add("--set", set, "");
   add("--threads", fmt::format("{}", args.run.threads), "0");
+  if (args.run.device) add("--device", fmt::format("{}", *args.run.device), "");
   if (args.run.tf32) text += " --tf32";
   add("--backends", fmt::format("{}", fmt::join(args.backends, ",")), "");
   add("--mode", args.mode, "isolated");

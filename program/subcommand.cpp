@@ -42,10 +42,17 @@ void add_common_checks(CLI::App& app) {
   for (CLI::App* sub : app.get_subcommands({})) add_common_checks(*sub);
 }
 
+void add_gpu(CLI::App& app, RunArgs& args) {
+  app.add_option("--device", args.device,
+                 "cuda: the number of the GPU; default: 0, or by turns among ranks of a machine")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--tf32", args.tf32, "cuda: products may round their factors to 10 bits");
+}
+
 void add_backend(CLI::App& app, RunArgs& args) {
   app.add_option("--backend", args.backend, "onednn, cuda, reference or null (keel list backends)")
       ->default_str(default_backend());
-  app.add_flag("--tf32", args.tf32, "cuda: products may round their factors to 10 bits");
+  add_gpu(app, args);
   app.add_flag("--json", args.json, "machine-readable output on stdout");
 }
 

@@ -27,7 +27,9 @@ void add_common_checks(CLI::App& app);
 void add_formats(CLI::App& app, io::ChartFormats& formats, CLI::Option* needed = nullptr,
                  CLI::Option* excluded = nullptr);
 
-// --backend, --tf32 and --json.
+// --device and --tf32.
+void add_gpu(CLI::App& app, RunArgs& args);
+// These, --backend and --json.
 void add_backend(CLI::App& app, RunArgs& args);
 // These and --threads.
 void add_backend_options(CLI::App& app, RunArgs& args);

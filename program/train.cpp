@@ -206,6 +206,7 @@ int train_with(TrainArgs args, Communicator& ranks) {
   train::RunOptions options{folder, resume,    args.quiet,  facts_of(*backend, ranks),
                             &ranks, reduction, args.at_once};
   for (const auto& observer : observers) options.observers.push_back(observer.get());
+  options.backend = backend_text(*backend);
   train::Trainer trainer(*backend, job, options);
   if (trainer.has_finished()) return writes ? finished_already(args, folder) : 0;
   const train::Summary summary = trainer.run();
@@ -220,6 +221,11 @@ int train_with(TrainArgs args, Communicator& ranks) {
   return 0;
 }
 
+// The GPU that NCCL carries values to and from: that of the backend, or the first one.
+int gpu_of_rank(const RunArgs& run) {
+  return backend_name(run) == "cuda" ? gpu_of(backend_options(run)) : 0;
+}
+
 }  // namespace
 
 int run_train(TrainArgs args) {
@@ -228,7 +234,7 @@ int run_train(TrainArgs args) {
   // It outlives the catch: to destroy it would be to wait for ranks that do not fail.
   std::unique_ptr<Communicator> nccl;
   try {
-    if (args.carrier == "nccl") nccl = carried_by_nccl(*ranks);
+    if (args.carrier == "nccl") nccl = carried_by_nccl(*ranks, gpu_of_rank(args.run));
     return train_with(std::move(args), nccl ? *nccl : *ranks);
   } catch (...) {
     return end_ranks(*ranks);

@@ -127,6 +127,7 @@ int threads_of_each(int jobs, int given) {
 void append_backend(std::vector<std::string>& words, const RunArgs& run) {
   if (!run.backend.empty()) words.insert(words.end(), {"--backend", run.backend});
   if (run.threads != 0) words.insert(words.end(), {"--threads", fmt::format("{}", run.threads)});
+  if (run.device) words.insert(words.end(), {"--device", fmt::format("{}", *run.device)});
   if (run.tf32) words.emplace_back("--tf32");
 }
 

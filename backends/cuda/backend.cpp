@@ -4,6 +4,7 @@
 
 #include "backends/cuda/dependencies.h"
 #include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/matmul.h"
 #include "backends/cuda/runtime.h"
 #include "src/runtime/kernel_types.h"
 
@@ -38,21 +39,36 @@ class DeviceMemory : public Memory {
   std::int64_t bytes_;
 };
 
-// Merges kernel b, which runs right after a, into a, if one can do the work of both.
+bool joins(const Kernel& kernel) { return is_update(kernel) || is_sum(kernel) || is_copy(kernel); }
+
 bool join(Kernel& a, const Kernel& b) {
-  auto* const into = a.target<PlacedKernel>();
-  const auto* const more = b.target<PlacedKernel>();
-  if (into == nullptr || more == nullptr) return false;
-  if (!join_updates(into->run, more->run) && !join_sums(into->run, more->run)) return false;
-  into->accesses.insert(into->accesses.end(), more->accesses.begin(), more->accesses.end());
-  return true;
+  return join_updates(a, b) || join_sums(a, b) || join_copies(a, b);
+}
+
+// Merges a kernel into an earlier one, if one can do the work of both, past kernels that may as
+// well run after it. A kernel that joins another uses no workspace of its own.
+bool join_earlier(std::vector<Kernel>& earlier, const Kernel& kernel) {
+  const auto* const placed = kernel.target<PlacedKernel>();
+  if (placed == nullptr || !joins(placed->run)) return false;
+  std::vector<Access> own = placed->accesses;
+  std::erase_if(own, [](const Access& access) { return access.is_workspace; });
+  for (std::size_t i = earlier.size(); i-- > 0;) {
+    auto* const other = earlier[i].target<PlacedKernel>();
+    if (other == nullptr) return false;
+    if (join(other->run, placed->run)) {
+      other->accesses.insert(other->accesses.end(), own.begin(), own.end());
+      return true;
+    }
+    if (interfere(other->accesses, own)) return false;
+  }
+  return false;
 }
 
 // The kernels, fewer where one can do the work of several.
 std::vector<Kernel> joined(std::span<const Kernel> kernels) {
   std::vector<Kernel> result;
   for (const Kernel& kernel : kernels) {
-    if (result.empty() || !join(result.back(), kernel)) result.push_back(kernel);
+    if (!join_earlier(result, kernel)) result.push_back(kernel);
   }
   return result;
 }
@@ -79,7 +95,11 @@ struct Step {
 
 CudaBackend::CudaBackend(const Options& options) : device_(std::make_shared<Device>(options)) {}
 
-std::string CudaBackend::description() const { return device_->text(); }
+std::string CudaBackend::description() const {
+  std::string text = device_->text() + ", " + product_library();
+  const std::string convolutions = convolution_library();
+  return convolutions.empty() ? text : text + ", " + convolutions;
+}
 
 bool CudaBackend::tf32() const { return device_->tf32(); }
 
@@ -109,8 +129,7 @@ std::unique_ptr<Readback> CudaBackend::allocate_readback(std::int64_t bytes) {
 Kernel CudaBackend::copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
   check(!guard || guard.type.dtype == DType::kF32, ErrorKind::kBackendMissing,
         "[copy] guard: expected f32, got {}", name_of(guard.type.dtype));
-  return PlacedKernel{[=] { copy_guarded(dst, src, guard); },
-                      accesses_of({{src, guard}, {dst}}, 0)};
+  return PlacedKernel{bind_copy(dst, src, guard), accesses_of({{src, guard}, {dst}}, 0)};
 }
 
 void CudaBackend::run(std::span<const Kernel> kernels) {

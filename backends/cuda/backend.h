@@ -11,6 +11,10 @@ struct Options {
   bool tf32 = false;  // matrix products round their factors to 10 bits of mantissa
 };
 
+// The number of devices that CUDA counts, at least 1. Throws Error{kBackendMissing} that says what
+// is missing if there is none.
+int device_count();
+
 class Device;
 
 class CudaBackend : public Backend {

@@ -29,6 +29,8 @@ struct Convolution {
 // Makes a convolution by cuDNN; returns nothing if cuDNN does not support these sizes or has no
 // fast algorithm for this pass.
 std::optional<Prepared> plan_convolution(const Convolution& convolution);
+// "cuDNN 9.12.0".
+std::string cudnn_version();
 #endif
 
 }  // namespace keel::cuda

@@ -155,4 +155,10 @@ std::optional<Prepared> plan_convolution(const Convolution& convolution) {
   return kernel_of([plan](const Binding& b) { plan->run(b); }, plan->workspace());
 }
 
+// It counts so: 91200 is 9.12.0, and 8907 is 8.9.7.
+std::string cudnn_version() {
+  const std::size_t version = cudnnGetVersion(), major = version < 10000 ? 1000 : 10000;
+  return fmt::format("cuDNN {}.{}.{}", version / major, version % major / 100, version % 100);
+}
+
 }  // namespace keel::cuda

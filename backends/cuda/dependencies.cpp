@@ -78,6 +78,16 @@ void add(Earlier& bits, const Earlier& more, int i) {
 
 }  // namespace
 
+bool interfere(std::span<const Access> a, std::span<const Access> b) {
+  const auto meet = [](const Access& x, const Access& y) {
+    return (x.is_written || y.is_written) && x.begin < y.begin + y.bytes &&
+           y.begin < x.begin + x.bytes;
+  };
+  return std::ranges::any_of(a, [&](const Access& x) {
+    return std::ranges::any_of(b, [&](const Access& y) { return meet(x, y); });
+  });
+}
+
 std::vector<Access> accesses_of(const Binding& binding, std::int64_t workspace) {
   std::vector<Access> all;
   const auto take = [&](const TensorRef& t, bool is_written) {
@@ -86,7 +96,7 @@ std::vector<Access> accesses_of(const Binding& binding, std::int64_t workspace) 
   for (const TensorRef& input : binding.inputs) take(input, false);
   for (const TensorRef& output : binding.outputs) take(output, true);
   if (workspace > 0) {
-    all.push_back({static_cast<const std::byte*>(binding.workspace), workspace, true});
+    all.push_back({static_cast<const std::byte*>(binding.workspace), workspace, true, true});
   }
   return all;
 }

@@ -16,6 +16,7 @@ struct Access {
   const std::byte* begin = nullptr;
   std::int64_t bytes = 0;
   bool is_written = false;
+  bool is_workspace = false;
 };
 
 // A kernel that says which memory it uses.
@@ -25,6 +26,9 @@ struct PlacedKernel {
 
   void operator()() const { run(); }
 };
+
+// Whether two kernels must keep their order: one writes what the other reads or writes.
+bool interfere(std::span<const Access> a, std::span<const Access> b);
 
 // A node uses its inputs, its outputs and its workspace.
 std::vector<Access> accesses_of(const Binding& binding, std::int64_t workspace);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "src/ops/matmul.h"
 #include "src/runtime/backend.h"
@@ -41,5 +42,8 @@ struct ProductPlan {
 
 // Chooses the algorithm of the product on the current device; the result runs it there.
 ProductPlan plan_product(const Product& product);
+
+// "cuBLASLt 13.0.2".
+std::string product_library();
 
 }  // namespace keel::cuda

@@ -209,4 +209,10 @@ ProductPlan plan_product(const Product& product) {
   return {[plan](const ProductData& data) { plan->run(data); }, plan->workspace()};
 }
 
+// It counts so: 130002 is 13.0.2.
+std::string product_library() {
+  const std::size_t version = cublasLtGetVersion();
+  return fmt::format("cuBLASLt {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 }  // namespace keel::cuda

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "backends/cuda/refusals.h"
 #include "backends/cuda/runtime.h"
 #include "backends/cuda/staging.h"
 #include "src/core/error.h"
@@ -174,6 +175,7 @@ const Place& current_place() {
 }  // namespace
 
 struct Device::Parts {
+  bool has_pools = false;  // not on every virtual GPU
   std::optional<Uploads> uploads;
   std::optional<Stopwatch> stopwatch;  // made when it is needed
 };
@@ -188,33 +190,6 @@ void expect(cudaError_t status, const char* call, const char* file, int line) {
   const ErrorKind kind =
       status == cudaErrorMemoryAllocation ? ErrorKind::kMemory : ErrorKind::kCheckFailed;
   fail(kind, "[cuda] {}: {} ({}:{})", call, cudaGetErrorString(status), file, line);
-}
-
-void require_device() {
-  int devices = 0;
-  const cudaError_t status = cudaGetDeviceCount(&devices);
-  std::string why = cudaGetErrorString(status);
-  if (succeeded(status)) why = "none is there";
-  if (status == cudaErrorInsufficientDriver) {
-    why = "there is no NVIDIA driver, or one too old for this build";
-  }
-  check(status == cudaSuccess && devices > 0, ErrorKind::kBackendMissing,
-        "backend cuda: no GPU can be used: {}", why);
-}
-
-void require_device(int number) {
-  require_device();
-  int devices = 0;
-  KEEL_CUDA_CALL(cudaGetDeviceCount(&devices));
-  check(number >= 0 && number < devices, ErrorKind::kBackendMissing,
-        "device: expected one of the {} that CUDA counts, from 0 on, got {}", devices, number);
-  int major = 0, minor = 0;
-  KEEL_CUDA_CALL(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number));
-  KEEL_CUDA_CALL(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number));
-  // The oldest GPU that nvcc compiles for; an older one would fail at its first kernel, without
-  // saying why.
-  check(major >= 8, ErrorKind::kBackendMissing,
-        "device {}: expected compute capability 8.0 or newer, got {}.{}", number, major, minor);
 }
 
 OnDevice::OnDevice(Device& device)
@@ -248,22 +223,11 @@ Device& current_device() {
 
 Stream current_stream() { return current_place().stream; }
 
-std::string address_refusal(int device, const void* address) {
-  cudaPointerAttributes found{};
-  KEEL_CUDA_CALL(cudaPointerGetAttributes(&found, address));
-  if (found.type == cudaMemoryTypeDevice && found.device != device) {
-    return fmt::format("one of device {}", found.device);
-  }
-  if (found.type != cudaMemoryTypeUnregistered) return "";
-  // Some devices read all of the host's memory.
-  int reads_host = 0;
-  KEEL_CUDA_CALL(cudaDeviceGetAttribute(&reads_host, cudaDevAttrPageableMemoryAccess, device));
-  return reads_host != 0 ? "" : "one that CUDA does not know";
-}
-
 Device::Device(const Options& options) : options_(options), parts_(std::make_unique<Parts>()) {
   require_device(number());
   const OnDevice here(*this);
+  expect_code(number());
+  parts_->has_pools = has_pools(number());
   KEEL_CUDA_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 }
 
@@ -275,29 +239,31 @@ Device::~Device() {
   succeeded(cudaStreamDestroy(stream_));
 }
 
-std::string Device::text() const {
-  cudaDeviceProp properties{};
-  int runtime = 0;
-  KEEL_CUDA_CALL(cudaGetDeviceProperties(&properties, number()));
-  KEEL_CUDA_CALL(cudaRuntimeGetVersion(&runtime));
-  return fmt::format("{}, compute capability {}.{}, CUDA {}.{}", properties.name, properties.major,
-                     properties.minor, runtime / 1000, runtime % 1000 / 10);
-}
-
 std::byte* Device::allocate(std::int64_t bytes) {
+  const OnDevice here(*this);
+  const auto size = std::size_t(std::max<std::int64_t>(bytes, 1));
   void* memory = nullptr;
   const cudaError_t status =
-      cudaMallocAsync(&memory, std::size_t(std::max<std::int64_t>(bytes, 1)), stream_);
-  check(succeeded(status) || status != cudaErrorMemoryAllocation, ErrorKind::kMemory,
-        "[cuda] out of device memory: {} bytes were asked for", bytes);
+      parts_->has_pools ? cudaMallocAsync(&memory, size, stream_) : cudaMalloc(&memory, size);
+  if (!succeeded(status) && status == cudaErrorMemoryAllocation) {
+    std::size_t free = 0, total = 0;
+    succeeded(cudaMemGetInfo(&free, &total));
+    fail(ErrorKind::kMemory, "[cuda] {}", memory_refusal(bytes, free, total));
+  }
   KEEL_CUDA_CALL(status);
-  KEEL_CUDA_CALL(cudaMemsetAsync(memory, int(new_memory()), std::size_t(bytes), stream_));
+  const cudaError_t filled =
+      cudaMemsetAsync(memory, int(new_memory()), std::size_t(bytes), stream_);
+  if (!succeeded(filled)) release(static_cast<std::byte*>(memory));
+  KEEL_CUDA_CALL(filled);
   return static_cast<std::byte*>(memory);
 }
 
 void fill_new_memory(std::byte byte) { new_memory() = byte; }
 
-void Device::release(std::byte* memory) noexcept { succeeded(cudaFreeAsync(memory, stream_)); }
+// cudaFree waits for the device, so that no kernel still uses the memory.
+void Device::release(std::byte* memory) noexcept {
+  succeeded(parts_->has_pools ? cudaFreeAsync(memory, stream_) : cudaFree(memory));
+}
 
 void Device::upload(std::byte* dst, const void* src, std::int64_t bytes) {
   const OnDevice here(*this);

@@ -2,7 +2,7 @@
 // runtime, emulator/runtime.cpp over the host's memory.
 //
 // Errors of CUDA become Error{kCheckFailed} with expression, file and line; out of memory
-// Error{kMemory} with the bytes asked for.
+// Error{kMemory} with the bytes asked for and those that are free.
 #pragma once
 
 #include <array>
@@ -32,8 +32,6 @@ using Stream = simt::Stream*;
 using Stream = cudaStream_t;
 #endif
 
-// Throws Error{kBackendMissing} saying what is missing when no device can be used.
-void require_device();
 // For tests: fills memory allocated from now on with a byte other than 0, to reveal kernels that
 // read memory before anything has written it.
 void fill_new_memory(std::byte byte);
@@ -53,7 +51,7 @@ class Device : public std::enable_shared_from_this<Device> {
   int number() const { return options_.device; }
   // Whether products planned for this device may round their factors to tf32.
   bool tf32() const { return options_.tf32; }
-  // "NVIDIA H200, compute capability 9.0, CUDA 13.0".
+  // "NVIDIA H200, 132 multiprocessors, compute capability 9.0, CUDA 13.0, driver for CUDA 13.1".
   std::string text() const;
 
   // Zero-filled, aligned to 256 bytes.
@@ -145,6 +143,11 @@ std::string address_refusal(int device, const void* address);
 bool succeeded(cudaError_t status);
 // Throws unless the call succeeded; see `succeeded`.
 void expect(cudaError_t status, const char* call, const char* file, int line);
+// Throws Error{kBackendMissing} unless the current device, of this number, has code for the kernels
+// of this build.
+void expect_code(int device);
+// Whether the device can allocate in the order of a stream; not every virtual GPU can.
+bool has_pools(int device);
 #endif
 
 }  // namespace keel::cuda

@@ -42,6 +42,7 @@ Library::Library(const std::string& path) {
   find(nccl_.all_gather, library, path, "ncclAllGather");
   find(nccl_.all_reduce, library, path, "ncclAllReduce");
   find(nccl_.get_error_string, library, path, "ncclGetErrorString");
+  find_of_cuda(cuda_.set_device, library, "cudaSetDevice");
   find_of_cuda(cuda_.malloc, library, "cudaMalloc");
   find_of_cuda(cuda_.free, library, "cudaFree");
   find_of_cuda(cuda_.memcpy_async, library, "cudaMemcpyAsync");

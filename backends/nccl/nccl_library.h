@@ -42,6 +42,7 @@ struct NcclFunctions {
 };
 
 struct CudaFunctions {
+  int (*set_device)(int number);  // of this thread
   int (*malloc)(void** memory, std::size_t bytes);
   int (*free)(void* memory);
   int (*memcpy_async)(void* to, const void* from, std::size_t bytes, int kind, Stream*);

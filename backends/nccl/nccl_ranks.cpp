@@ -37,8 +37,12 @@ class DeviceRoom {
 class NcclRanks final : public Communicator {
  public:
   NcclRanks(Communicator& host, const NcclOptions& options)
-      : host_(host), library_(options.library), least_bytes_(options.least_bytes) {
+      : host_(host),
+        library_(options.library),
+        least_bytes_(options.least_bytes),
+        device_(options.device) {
     const CudaFunctions& cuda = library_.cuda();
+    use_device();
     library_.expect_cuda(cuda.stream_create(&stream_, kNonBlocking), "cudaStreamCreateWithFlags");
     library_.expect_nccl(
         library_.nccl().comm_init_rank(&comm_, host.size(), common_id(), host.rank()),
@@ -76,6 +80,7 @@ class NcclRanks final : public Communicator {
     std::size_t most = 0;
     for (const Room room : from) most = std::max(most, room.size());
     if (size() == 1 || most < least_bytes_) return host_.gather(mine, from);
+    use_device();
     std::byte* own = room_.of(most * (from.size() + 1));
     std::byte* all = own + most;
     to_device(own, mine);
@@ -106,6 +111,11 @@ class NcclRanks final : public Communicator {
     }
   };
 
+  // CUDA keeps a current device for each thread, which others may have changed.
+  void use_device() const {
+    library_.expect_cuda(library_.cuda().set_device(device_), "cudaSetDevice");
+  }
+
   UniqueId common_id() {
     UniqueId mine{};
     if (rank() == 0) library_.expect_nccl(library_.nccl().get_unique_id(&mine), "ncclGetUniqueId");
@@ -122,6 +132,7 @@ class NcclRanks final : public Communicator {
 
   // All sends and receipts are one group: NCCL would else wait for the first before the second.
   void carry(const Messages<Bytes>& to, const Messages<Room>& from) {
+    use_device();
     std::byte* sent = room_.of(to.bytes() + from.bytes());
     std::byte* received = sent + to.bytes();
     std::byte* place = sent;
@@ -152,6 +163,7 @@ class NcclRanks final : public Communicator {
   template <class T>
   void add_up(std::span<T> values, int type) {
     if (size() == 1 || values.size_bytes() < least_bytes_) return host_.add_up(values);
+    use_device();
     std::byte* own = room_.of(values.size_bytes());
     to_device(own, std::as_bytes(values));
     library_.expect_nccl(
@@ -184,6 +196,7 @@ class NcclRanks final : public Communicator {
   Communicator& host_;
   Library library_;
   std::size_t least_bytes_;
+  int device_;
   Stream* stream_ = nullptr;
   Comm* comm_ = nullptr;
   DeviceRoom room_{library_};

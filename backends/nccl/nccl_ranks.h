@@ -20,11 +20,11 @@ namespace keel::nccl {
 struct NcclOptions {
   std::string library = "libnccl.so.2";
   std::size_t least_bytes = std::size_t{256} << 10;  // that a message has for NCCL to carry it
+  int device = 0;                                    // the GPU of this rank, as CUDA counts
 };
 
-// All ranks of `host`, which must outlive the result, call this. Each uses the GPU that its process
-// sees first. Throws Error{kBackendMissing} if NCCL or CUDA is not there, Error{kIo} if a GPU or
-// another rank cannot be reached.
+// All ranks of `host`, which must outlive the result, call this. Throws Error{kBackendMissing} if
+// NCCL or CUDA is not there, Error{kIo} if a GPU or another rank cannot be reached.
 std::unique_ptr<Communicator> join_by_nccl(Communicator& host, const NcclOptions& options = {});
 
 }  // namespace keel::nccl

@@ -38,12 +38,12 @@ Clipped clip_gradients(Graph& graph, std::span<const Value> parameters,
                        std::span<const ParameterGradient> gradients, const ClipOptions& options) {
   const auto scope = graph.scope("clip");
   Clipped result;
-  Value total;
+  std::vector<Value> all_squares;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     ParameterGradient g = gradients[i];
     if (g.valid()) {
       const Value squares = squares_of(graph, parameters[i], g);
-      total = total.valid() ? ops::add(graph, total, squares) : squares;
+      all_squares.push_back(squares);
       if (options.kind == Clipping::kPerTensor) {
         const Value factor = shrink_factor(graph, ops::sqrt(graph, squares), options.limit);
         g = {ops::mul(graph, g, factor), g.ids};
@@ -52,7 +52,7 @@ Clipped clip_gradients(Graph& graph, std::span<const Value> parameters,
     }
     result.gradients.push_back(g);
   }
-  result.norm = total.valid() ? ops::sqrt(graph, total) : graph.constant(0.0);
+  result.norm = all_squares.empty() ? graph.constant(0.0) : ops::total_norm(graph, all_squares);
   // 0 * norm + 1 is 1, or NaN when a gradient is not finite: the update nodes then do nothing.
   result.scale = ops::scale(graph, result.norm, 0, 1);
   if (options.kind == Clipping::kGlobal) {

@@ -25,6 +25,7 @@ struct RunOptions {
   Reduction reduction = Reduction::kFixed;
   std::int64_t at_once = 0;               // see Ranks
   std::vector<Observer*> observers = {};  // of rank 0; they outlive the trainer
+  std::string backend = {};  // for checkpoints: what computes, and what its bits depend on
 };
 
 struct LiveRun {

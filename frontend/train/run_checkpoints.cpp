@@ -87,7 +87,7 @@ std::int64_t RunCheckpoints::roll_back(const StepResult& cause) {
   RunState& state = run_.state;
   run_.steps->drop();
   const std::int64_t consecutive_non_finite = state.consecutive_non_finite;
-  const std::string data = state.data;
+  const std::string data = state.data, backend = state.backend;
   run_.ranks.wait_for_all();  // until the checkpoint is written
   const auto checkpoint = store_.latest(state.scheduled.back());
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to go back to",
@@ -106,6 +106,7 @@ std::int64_t RunCheckpoints::roll_back(const StepResult& cause) {
   state.skipped += skipped;
   state.consecutive_non_finite = consecutive_non_finite;
   state.data = data;
+  state.backend = backend;
   return skipped;
 }
 

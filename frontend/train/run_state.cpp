@@ -24,6 +24,12 @@ const std::string& metadata(const io::TensorFile& file, const std::string& key,
   return found->second;
 }
 
+// "" where an earlier version did not write it.
+std::string later_text(const io::TensorFile& file, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  return found == file.metadata.end() ? "" : found->second;
+}
+
 class Numbers {
  public:
   Numbers(const io::TensorFile& file, const std::string& where) : file_(file), where_(where) {}
@@ -232,6 +238,7 @@ io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variab
                    {"skipped", fmt::format("{}", state.skipped)},
                    {"consecutive_non_finite", fmt::format("{}", state.consecutive_non_finite)},
                    {"data", state.data}};
+  if (!state.backend.empty()) file.metadata["backend"] = state.backend;
   for (const auto& [name, text] : job.network().assets()) file.metadata[kAsset + name] = text;
   return file;
 }
@@ -257,9 +264,8 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   state.undone = numbers.later_count("undone");
   state.skipped = numbers.later_count("skipped", "left_out");
   state.consecutive_non_finite = numbers.later_count("consecutive_non_finite", "strikes");
-  if (const auto found = file.metadata.find("data"); found != file.metadata.end()) {
-    state.data = found->second;
-  }
+  state.data = later_text(file, "data");
+  state.backend = later_text(file, "backend");
   for (const auto& [name, tensor] : file.tensors) {
     const bool is_carry = carries && name.starts_with(kCarryPrefix);
     check(is_carry || variables.all().contains(name), ErrorKind::kBadInput,

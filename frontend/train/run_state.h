@@ -34,6 +34,7 @@ struct RunState {
   std::int64_t skipped = 0;                 // updates, of all steps so far
   std::int64_t consecutive_non_finite = 0;  // bounded by train.nonfinite_limit
   std::string data;                         // data_print() of the run's data; empty: not known
+  std::string backend;  // RunOptions::backend of the last step; empty: not known
 
   // Makes this step the last of `scheduled`, of which `most` stay. The start, which the recipe
   // gives anyway, is none of them as soon as there is another.

@@ -26,8 +26,11 @@ Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
     const std::string path = checkpoints_.resume().string();
     if (!has_finished()) {
       report_.line(fmt::format("resumed at step {} from {}", run_.state.step, path));
+      warn_of_other_backend(options.backend);
     }
+    run_.state.backend = options.backend;
   } else {
+    run_.state.backend = options.backend;
     checkpoints_.start();
   }
   expect_same_facts(run_.ranks, {{"set of data", run_.state.data}});
@@ -38,6 +41,15 @@ Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
   if (!run_.writes()) return;
   observations_.open(run_.folder, resumed_at);
   remove_result(run_.folder);  // it goes on from here
+}
+
+void Trainer::warn_of_other_backend(const std::string& backend) {
+  const std::string& former = run_.state.backend;
+  if (former.empty() || backend.empty() || former == backend) return;
+  report_.warn(
+      fmt::format("the run was computed by {}, and goes on with {}: from now on bits may differ from "
+                  "those of a run without an interruption",
+                  former, backend));
 }
 
 Summary Trainer::run() {

@@ -40,6 +40,8 @@ class Trainer {
   // progress, so every caller returns it at once.
   using Rollback = std::optional<NonFiniteStep>;
 
+  // Says so where another backend than before continues the run.
+  void warn_of_other_backend(const std::string& backend);
   void train();
   // Trains to where the run ends or has to roll back. `is_late`: first makes the measurements that
   // are undone.

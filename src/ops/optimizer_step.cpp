@@ -91,6 +91,15 @@ Types infer_sum_squares(const InferContext& c) {
   return {{c.dtype(In::kX), {}}};
 }
 
+Types infer_total_norm(const InferContext& c) {
+  for (int i = 0; i < int(c.inputs.size()); ++i) {
+    c.expect_floating(i, "squares");
+    c.expect_dtype(i, "squares", c.dtype(0));
+    c.expect_shape(i, "squares", {});
+  }
+  return {{c.dtype(0), {}}};
+}
+
 }  // namespace
 
 const OpInfo kSgdStep{
@@ -129,6 +138,7 @@ const OpInfo kSumSquares{.name = "sum_squares",
                          .inputs = {"x", {"ids", DType::kI32}},
                          .attrs = SumSquaresAttrs{},
                          .infer = infer_sum_squares};
+const OpInfo kTotalNorm{.name = "total_norm", .inputs = {"squares"}, .infer = infer_total_norm};
 
 namespace ops {
 namespace {
@@ -161,6 +171,12 @@ Value sum_squares(Graph& g, Value x) { return g.add(kSumSquares, {x}); }
 
 Value sum_squares(Graph& g, Value rows, Value ids, std::int64_t vocabulary) {
   return g.add(kSumSquares, {rows, ids}, SumSquaresAttrs{vocabulary});
+}
+
+Value total_norm(Graph& g, const std::vector<Value>& squares) {
+  check(!squares.empty(), ErrorKind::kUsage,
+        "[total_norm] squares: expected at least one, got none");
+  return g.add(kTotalNorm, squares);
 }
 
 }  // namespace ops

@@ -34,6 +34,9 @@
 //   sum_squares  y () = sum of x^2 over all elements, added up in double over fixed blocks. With
 //                ids, x holds rows of a table's gradient as above, and y is the sum over the whole
 //                gradient, to the bit. errors: with ids, x is not (n, width).
+//   total_norm   squares () ...  y () = sqrt(sum of all inputs), added up in double in their order:
+//                the norm of several tensors from their sums of squares. errors: no input, or one
+//                that is no scalar of the first one's type.
 #pragma once
 
 #include "src/graph/graph.h"
@@ -144,7 +147,7 @@ struct SumSquaresInput {
   enum Place : int { kX, kIds };
 };
 
-extern const OpInfo kSgdStep, kAdamStep, kAdagradStep, kRmspropStep, kSumSquares;
+extern const OpInfo kSgdStep, kAdamStep, kAdagradStep, kRmspropStep, kSumSquares, kTotalNorm;
 
 namespace ops {
 
@@ -172,6 +175,7 @@ Value rmsprop_step(Graph& g, const GravesOperands& in, const GravesAttrs& attrs)
 Value sum_squares(Graph& g, Value x);
 // The sum of squares of a table's gradient that is given as rows.
 Value sum_squares(Graph& g, Value rows, Value ids, std::int64_t vocabulary);
+Value total_norm(Graph& g, const std::vector<Value>& squares);
 
 }  // namespace ops
 }  // namespace keel

@@ -98,5 +98,24 @@ TEST_CASE("backend optimizer: a sum of squares is rounded once") {
   });
 }
 
+TEST_CASE("backend optimizer: a total norm of any number of tensors is rounded once") {
+  for_each_target([] {
+    for (const int tensors : {1, 3, 255, 256, 257, 600}) {
+      CAPTURE(tensors);
+      OpCase c;
+      for (int i = 0; i < tensors; ++i) {
+        const double squares = std::abs(random_normal({1}, std::uint64_t(i)).at(0)) * (1 + i % 7);
+        c.inputs.push_back(Tensor::of<double>({}, {double(float(squares))}));
+      }
+      c.gradients = false;
+      c.build = [](Graph& g, const std::vector<Value>& v) {
+        return std::vector{ops::total_norm(g, v)};
+      };
+      const double expected = run_reference(c).at("y0").at(0);
+      CHECK(std::abs(run_tested(c).at("y0").at(0) - expected) <= 1.001 * kEps * expected);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace keel::test

@@ -215,6 +215,31 @@ TEST_CASE("sum_squares: adds up squares of every element") {
   CHECK(results.at("y1").at(0) == 0);
 }
 
+TEST_CASE("total_norm: the root of the sum of all sums of squares") {
+  OpCase c;
+  for (const double squares : {9.0, 16.0, 144.0}) c.inputs.push_back(f64({}, {squares}));
+  c.gradients = false;
+  c.build = [](Graph& g, const std::vector<Value>& v) {
+    return std::vector{ops::total_norm(g, v), ops::total_norm(g, {v[1]})};
+  };
+  const Results results = run_reference(c);
+  CHECK(results.at("y0").at(0) == 13);
+  CHECK(results.at("y1").at(0) == 4);
+}
+
+TEST_CASE("total_norm: refusals") {
+  const TensorType scalar{DType::kF32, {}}, wide{DType::kF64, {}}, vector{DType::kF32, {3}};
+  const Build norm = [](Graph& g, const std::vector<Value>& v) {
+    return std::vector{ops::total_norm(g, v)};
+  };
+  check_op_refused({scalar, vector}, norm, "total_norm", "squares: expected (), got (3)");
+  check_op_refused({scalar, wide}, norm, "total_norm", "squares: expected f32, got f64");
+  check_op_refused({{DType::kI32, {}}}, norm, "total_norm", "squares: expected a floating type");
+  Graph g;
+  CHECK_THROWS_WITH_AS(ops::total_norm(g, {}),
+                       "[total_norm] squares: expected at least one, got none", Error);
+}
+
 TEST_CASE("optimizer steps: refusals of rows") {
   const TensorType table{DType::kF32, {7, 2}}, rows{DType::kF32, {3, 2}}, flat{DType::kF32, {7}},
       ids{DType::kI32, {3}}, scalar{DType::kF32, {}};

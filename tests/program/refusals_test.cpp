@@ -79,6 +79,20 @@ TEST_CASE("refusals: a negative number of threads, whatever the backend") {
   }
 }
 
+TEST_CASE("refusals: the number of a GPU, unless the backend has GPUs") {
+  for (const char* name : {"reference", "null"}) {
+    CAPTURE(name);
+    CHECK_THROWS_WITH_AS(make_backend(name, {.device = 1}),
+                         fmt::format("device: expected the backend cuda, which takes a GPU by its "
+                                     "number, got {}",
+                                     name)
+                             .c_str(),
+                         Error);
+  }
+  check_refusal(run_keel({"train", "mnist_mlp", "--device", "-1"}), 2, "--device");
+  check_refusal(run_keel({"list", "ops", "--device", "0"}), 2, "--device");
+}
+
 // Whether a user without rights can run the program at all.
 bool nobody_runs() {
   const bool runs = run_keel({"--version"}, {.as_nobody = true}).code == 0;

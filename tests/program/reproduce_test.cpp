@@ -254,7 +254,8 @@ TEST_CASE("reproduce: every option that trainings know is handed on to them") {
   // are its own.
   const std::map<std::string, std::vector<std::string>> given{
       {"--recipe", {"laptop"}}, {"--data", {"builtin"}},      {"--set", {"train.max_steps=3"}},
-      {"--threads", {"3"}},     {"--backend", {"reference"}}, {"--tf32", {}}};
+      {"--threads", {"3"}},     {"--backend", {"reference"}}, {"--tf32", {}},
+      {"--device", {"0"}}};
   std::set<std::string> shared;
   std::ranges::set_intersection(options_of("train"), options_of("reproduce"),
                                 std::inserter(shared, shared.end()));

@@ -2,10 +2,11 @@
 // threads of one process.
 //
 // It is stricter than the real ones where these would wait for ever or go wrong at times: memory of
-// the "GPU" is only what cudaMalloc gave, nothing happens before cudaStreamSynchronize, messages
-// have to be of the size that the other side expects, ncclSend has to stand in a group, and what a
-// group sends and receives must not overlap. It adds up from the last rank to the first: in another
-// order than the tree of shards.
+// the "GPU" is only what cudaMalloc gave, a stream takes copies only while its device is the
+// thread's current one, nothing happens before cudaStreamSynchronize, messages have to be of the
+// size that the other side expects, ncclSend has to stand in a group, and what a group sends and
+// receives must not overlap. It adds up from the last rank to the first: in another order than the
+// tree of shards.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -59,8 +60,11 @@ struct FakeComm {
   int ranks = 0, rank = 0;
 };
 
+thread_local int current_device = 0;
+
 struct FakeStream {
   std::vector<std::function<bool()>> work;  // each says whether it went well
+  int device = current_device;
 };
 
 std::mutex mutex;  // of what follows
@@ -139,6 +143,11 @@ extern "C" {
 // How often each function was called by all ranks, for tests: sends, receipts, gathers, sums.
 const int* fake_nccl_calls() { return calls_of; }
 
+int cudaSetDevice(int number) {
+  current_device = number;
+  return kSuccess;
+}
+
 int cudaMalloc(void** memory, std::size_t bytes) {
   *memory = std::malloc(bytes);
   const std::lock_guard lock(mutex);
@@ -155,8 +164,9 @@ int cudaFree(void* memory) {
 
 int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind, void* stream) {
   const bool to_device = kind == 1;
-  if (!is_on_device(to_device ? to : from, bytes)) return kWrong;
-  static_cast<FakeStream*>(stream)->work.push_back([=] {
+  auto& taken = *static_cast<FakeStream*>(stream);
+  if (!is_on_device(to_device ? to : from, bytes) || taken.device != current_device) return kWrong;
+  taken.work.push_back([=] {
     std::memcpy(to, from, bytes);
     return true;
   });

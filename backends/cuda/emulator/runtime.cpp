@@ -120,7 +120,7 @@ std::int64_t waits_of(Device& device) { return device.parts().waits; }
 
 }  // namespace
 
-void require_device() {}
+int device_count() { return kDevices; }
 void fill_new_memory(std::byte byte) { new_memory() = byte; }
 
 void require_device(int number) {
@@ -162,7 +162,9 @@ std::string address_refusal(int device, const void* address) {
   return "one that CUDA does not know";
 }
 
-Device::Device(const Options& options) : options_(options), parts_(std::make_unique<Parts>()) {}
+Device::Device(const Options& options) : options_(options), parts_(std::make_unique<Parts>()) {
+  require_device(number());
+}
 Device::~Device() = default;
 
 std::string Device::text() const { return "SIMT emulator on the host"; }

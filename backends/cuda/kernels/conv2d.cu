@@ -205,6 +205,14 @@ Prepared prepare(const NodeContext& c, ConvPass pass, const Shape (&shapes)[3], 
 
 }  // namespace
 
+std::string convolution_library() {
+#ifdef KEEL_CUDNN
+  return cudnn_version();
+#else
+  return "";
+#endif
+}
+
 Prepared prepare_conv2d(const NodeContext& c) {
   using In = ConvInput;
   const auto& attrs = c.attrs<ConvAttrs>();

@@ -261,12 +261,6 @@ Prepared prepare_cast(DType from, DType to) {
   return prepared;
 }
 
-template <class T>
-__global__ void copy_if_finite(Global<const T> src, Global<T> dst, Global<const float> guard) {
-  if (!isfinite(guard[0])) return;
-  for (std::int64_t e = grid_thread(); e < dst.size(); e += grid_threads()) dst[e] = src[e];
-}
-
 }  // namespace
 
 Prepared prepare_elementwise(const NodeContext& context) {
@@ -276,21 +270,6 @@ Prepared prepare_elementwise(const NodeContext& context) {
   const EwProgram program = program_of(context.node);
   if (!fits_kernels(program)) return refuse("a fused program of too many operands or steps");
   return kernel_of([made = make_program(context, program)](const Binding& b) { run(b, made); });
-}
-
-void copy_guarded(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
-  if (!guard) {
-    return current_device().copy(dst.as<std::byte>(), src.as<const std::byte>(), dst.type.bytes());
-  }
-  // The bytes of any type, four at a time where its elements are made of fours.
-  const Grid grid = one_thread_each(dst.elements());
-  if (size_of(dst.type.dtype) % 4 == 0) {
-    launch(copy_if_finite<std::uint32_t>, grid, global<const std::uint32_t>(src),
-           global<std::uint32_t>(dst), input(guard));
-  } else {
-    launch(copy_if_finite<std::uint8_t>, grid, global<const std::uint8_t>(src),
-           global<std::uint8_t>(dst), input(guard));
-  }
 }
 
 }  // namespace keel::cuda

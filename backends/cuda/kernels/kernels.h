@@ -7,13 +7,20 @@ namespace keel::cuda {
 
 #include "src/runtime/declare_kernels.inc"
 
-// Merges kernel b, which runs right after a, into a, so that one launch does the work of both.
-// Returns false, and changes nothing, unless both are optimizer updates that can share a launch.
+// Whether a kernel is an optimizer update, a sum of squares, or a copy with a guard.
+bool is_update(const Kernel& kernel);
+bool is_sum(const Kernel& kernel);
+bool is_copy(const Kernel& kernel);
+// Merges kernel b, which may run right after a, into a, so that one launch does the work of both.
+// Returns false, and changes nothing, unless both are of the kind and can share a launch.
 bool join_updates(Kernel& a, const Kernel& b);
-// Does the same for two kernels that sum squares.
 bool join_sums(Kernel& a, const Kernel& b);
+bool join_copies(Kernel& a, const Kernel& b);
 
-// Copies src to dst, unless the scalar `guard` is given and not finite.
-void copy_guarded(const TensorRef& dst, const TensorRef& src, const TensorRef& guard);
+// The library that computes convolutions, with its version; "" if they are products.
+std::string convolution_library();
+
+// A copy of src to dst, unless the scalar `guard` is given and not finite.
+Kernel bind_copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard);
 
 }  // namespace keel::cuda

@@ -17,9 +17,9 @@ enum class Sparing { kNone, kInPlace, kCopied };
 
 // The powers in double cost as much as many elements: a block works the factors out once, while
 // its first elements are on their way. A scale that is not finite leaves everything as it is.
-template <class Rule>
+template <class Rule, int kNodes>
 __global__ void __launch_bounds__(kPieceBlock)
-    update(Rule rule, Batch<typename Rule::Tensors> batch) {
+    update(Rule rule, Batch<typename Rule::Tensors, kNodes> batch) {
   __shared__ Shared<typename Rule::Factors, 1> shared;
   const Piece piece = batch.piece();
   const typename Rule::Tensors tensors = batch.nodes[piece.node];
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kPieceBlock)
 template <class Rule>
 struct Update {
   using Tensors = typename Rule::Tensors;
-  static_assert(sizeof(Rule) + sizeof(Batch<Tensors>) <= 4096);
+  static_assert(sizeof(Rule) + sizeof(Batch<Tensors, kManyNodes>) <= kMostParameters);
 
   Rule rule;
   std::vector<Binding> nodes;
@@ -52,16 +52,15 @@ struct Update {
   bool goes_with(const Update& other) const { return rule == other.rule; }
   void append(const Binding& node) { nodes.push_back(node); }
   void operator()() const {
-    for (auto first = nodes.begin(); first != nodes.end();) {
-      const auto last =
-          first + std::min<std::ptrdiff_t>(nodes.end() - first, Batch<Tensors>::kMost);
+    in_batches<Tensors>(nodes, [&](std::span<const Binding> some, auto capacity) {
+      constexpr int kNodes = decltype(capacity)::value;
       std::int64_t groups4 = 0;
-      for (auto node = first; node != last; ++node) groups4 += Rule::tensors(*node).groups4();
+      for (const Binding& node : some) groups4 += Rule::tensors(node).groups4();
       const std::int64_t turns = ceil_div(groups4, kPieceBlock * kUpdateBlocks);
-      Batch<Tensors> batch(kPieceBlock * std::max<std::int64_t>(turns, 1));
-      for (; first != last; ++first) batch.append(Rule::tensors(*first));
-      launch(update<Rule>, {batch.blocks(), kPieceBlock}, rule, batch);
-    }
+      Batch<Tensors, kNodes> batch(kPieceBlock * std::max<std::int64_t>(turns, 1));
+      for (const Binding& node : some) batch.append(Rule::tensors(node));
+      launch(update<Rule, kNodes>, {batch.blocks(), kPieceBlock}, rule, batch);
+    });
   }
 };
 
@@ -131,6 +130,11 @@ Prepared prepare_adagrad_step(const NodeContext& context) {
 
 Prepared prepare_rmsprop_step(const NodeContext& context) {
   return prepare_update<Graves, GravesAttrs>(context, spares_rows(context.attrs<GravesAttrs>()));
+}
+
+bool is_update(const Kernel& kernel) {
+  return kernel.target<Update<Adam>>() || kernel.target<Update<Sgd>>() ||
+         kernel.target<Update<Adagrad>>() || kernel.target<Update<Graves>>();
 }
 
 bool join_updates(Kernel& a, const Kernel& b) {

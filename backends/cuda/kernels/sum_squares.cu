@@ -1,5 +1,5 @@
 // Sums of squares of many tensors, in two launches: first the sums of pieces of fixed size, then
-// the sums of the pieces' sums; all in double.
+// the sums of the pieces' sums; all in double. And the norm of all these tensors.
 #include <memory>
 
 #include "backends/cuda/kernels/joined.cuh"
@@ -26,7 +26,8 @@ std::int64_t pieces_of(std::int64_t elements) {
 }
 std::int64_t pieces_of(const TensorType& x) { return pieces_of(x.shape.elements()); }
 
-__global__ void __launch_bounds__(kPieceBlock) square_pieces(Batch<Squares> batch) {
+template <int kNodes>
+__global__ void __launch_bounds__(kPieceBlock) square_pieces(Batch<Squares, kNodes> batch) {
   const Piece piece = batch.piece();
   const Squares t = batch.nodes[piece.node];
   double sum = 0;
@@ -54,7 +55,8 @@ __global__ void __launch_bounds__(kPieceBlock)
 }
 
 // A block for each sum.
-__global__ void __launch_bounds__(kPieceBlock) add_pieces(Batch<Squares> batch) {
+template <int kNodes>
+__global__ void __launch_bounds__(kPieceBlock) add_pieces(Batch<Squares, kNodes> batch) {
   const Squares t = batch.nodes[blockIdx.x];
   double sum = 0;
   for (std::int64_t i = threadIdx.x; i < t.partial.size(); i += kPieceBlock) sum += t.partial[i];
@@ -79,16 +81,17 @@ struct SumSquares {
   void operator()() const {
     void* const memory = partial ? partial.get() : nodes.front().workspace;
     auto* place = static_cast<double*>(memory);
-    for (auto node = nodes.begin(); node != nodes.end();) {
-      Batch<Squares> batch(kSquaresPiece);
-      for (; node != nodes.end() && batch.count < Batch<Squares>::kMost; ++node) {
-        const std::int64_t pieces = pieces_of(node->inputs[0].type);
-        batch.append({input(node->inputs[0]), output(node->outputs[0]), {place, pieces}});
+    in_batches<Squares>(nodes, [&](std::span<const Binding> some, auto capacity) {
+      constexpr int kNodes = decltype(capacity)::value;
+      Batch<Squares, kNodes> batch(kSquaresPiece);
+      for (const Binding& node : some) {
+        const std::int64_t pieces = pieces_of(node.inputs[0].type);
+        batch.append({input(node.inputs[0]), output(node.outputs[0]), {place, pieces}});
         place += pieces;
       }
-      launch(square_pieces, {batch.blocks(), kPieceBlock}, batch);
-      launch(add_pieces, {batch.count, kPieceBlock}, batch);
-    }
+      launch(square_pieces<kNodes>, {batch.blocks(), kPieceBlock}, batch);
+      launch(add_pieces<kNodes>, {batch.count, kPieceBlock}, batch);
+    });
   }
 };
 
@@ -98,12 +101,48 @@ void sum_squares_of_rows(const Binding& b, std::int64_t elements) {
   const auto partial = workspace<double>(b, pieces);
   launch(square_pieces_of_rows, {pieces, kPieceBlock},
          TableRows(b.inputs[In::kX], b.inputs[In::kIds]), groups4_of(elements), partial);
-  Batch<Squares> sum(kSquaresPiece);
+  Batch<Squares, kFewNodes> sum(kSquaresPiece);
   sum.append({input(b.inputs[In::kX]), output(b.outputs[0]), partial});
-  launch(add_pieces, {1, kPieceBlock}, sum);
+  launch(add_pieces<kFewNodes>, {1, kPieceBlock}, sum);
+}
+
+// The inputs of a part of a total norm.
+struct Scalars {
+  static constexpr int kMost = 256;
+  const float* at[kMost];
+  int count = 0;
+};
+
+// The norm of tensors from their sums of squares, part after part, each by one block. `sum` holds
+// that of the parts before.
+__global__ void __launch_bounds__(kPieceBlock)
+    add_squares(Scalars squares, bool is_first, bool is_last, Global<double> sum, Global<float> y) {
+  static_assert(Scalars::kMost <= kPieceBlock);
+  __shared__ Shared<double, Scalars::kMost> values;
+  const int i = int(threadIdx.x);
+  if (i < squares.count) values[i] = double(Global<const float>(squares.at[i], 1)[0]);
+  __syncthreads();
+  if (i != 0) return;
+  double total = is_first ? 0 : sum[0];
+  for (int j = 0; j < squares.count; ++j) total += values[j];
+  sum[0] = total;
+  if (is_last) y[0] = float(sqrt(total));
+}
+
+void total_norm(const Binding& b) {
+  const auto sum = workspace<double>(b, 1);
+  for (std::size_t first = 0; first < b.inputs.size(); first += Scalars::kMost) {
+    Scalars some;
+    const std::size_t last = std::min(first + Scalars::kMost, b.inputs.size());
+    for (std::size_t i = first; i < last; ++i) some.at[some.count++] = b.inputs[i].as<float>();
+    launch(add_squares, {1, kPieceBlock}, some, first == 0, last == b.inputs.size(), sum,
+           output(b.outputs[0]));
+  }
 }
 
 }  // namespace
+
+Prepared prepare_total_norm(const NodeContext&) { return kernel_of(total_norm, sizeof(double)); }
 
 Prepared prepare_sum_squares(const NodeContext& context) {
   using In = SumSquaresInput;
@@ -116,6 +155,8 @@ Prepared prepare_sum_squares(const NodeContext& context) {
   return {[](const Binding& b) -> Kernel { return SumSquares{{b}}; },
           pieces_of(context.input(0)) * std::int64_t(sizeof(double))};
 }
+
+bool is_sum(const Kernel& kernel) { return kernel.target<SumSquares>() != nullptr; }
 
 bool join_sums(Kernel& a, const Kernel& b) { return join<SumSquares>(a, b); }
 

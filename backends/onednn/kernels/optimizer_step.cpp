@@ -206,6 +206,12 @@ void sum_row_squares(const Binding& b, std::int64_t elements) {
               [&](std::int64_t begin, std::size_t n) { return square_sum(rows, begin, n); });
 }
 
+void total_norm(const Binding& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < b.inputs.size(); ++i) sum += *in(b, int(i));
+  *out(b, 0) = float(std::sqrt(sum));
+}
+
 template <class Attrs>
 using UpdateOf = void (*)(const Binding&, const Attrs&);
 
@@ -259,5 +265,7 @@ Prepared prepare_sum_squares(const NodeContext& context) {
   if (!has_ids) return kernel_of(sum_all_squares, bytes);
   return kernel_of([=](const Binding& b) { sum_row_squares(b, elements); }, bytes);
 }
+
+Prepared prepare_total_norm(const NodeContext&) { return kernel_of(total_norm); }
 
 }  // namespace keel::onednn

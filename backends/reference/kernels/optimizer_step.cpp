@@ -193,6 +193,12 @@ void sum_squares_of_rows(const Binding& b, std::int64_t vocabulary) {
   *b.outputs[0].as<double>() = vector(dtable).squaredNorm();
 }
 
+void total_norm(const Binding& b) {
+  double sum = 0;
+  for (const TensorRef& squares : b.inputs) sum += *squares.as<double>();
+  *b.outputs[0].as<double>() = std::sqrt(sum);
+}
+
 template <class In, class Attrs>
 Prepared prepare(const NodeContext& context, void (*update)(const Binding&, const Attrs&)) {
   const auto& attrs = context.attrs<Attrs>();
@@ -219,5 +225,6 @@ Prepared prepare_sum_squares(const NodeContext& context) {
   return kernel_of([=](const Binding& b) { sum_squares_of_rows(b, vocabulary); },
                    vocabulary * context.input(In::kX).shape[1] * std::int64_t(sizeof(double)));
 }
+Prepared prepare_total_norm(const NodeContext&) { return kernel_of(total_norm); }
 
 }  // namespace keel::reference

@@ -118,6 +118,18 @@ void square_sums(CaseBuilder& d) {
   const ParameterGradient rows = u.rows();
   d.mark({ops::sum_squares(d.graph, u.g), ops::sum_squares(d.graph, rows, rows.ids, u.shape[0])});
 }
+// The norm of n tensors, whose sums of squares lie many powers of two apart.
+void sized_norm(CaseBuilder& d, std::int64_t n) {
+  std::vector<Value> squares;
+  for (std::int64_t i = 0; i < n; ++i) {
+    squares.push_back(ops::sum_squares(d.graph, mixed(d, {1 + i % 3})));
+  }
+  d.mark({ops::total_norm(d.graph, squares)});
+}
+template <std::int64_t kTensors>
+void norm_of(CaseBuilder& d) {
+  sized_norm(d, kTensors);
+}
 
 // A parameter of n elements, without rows.
 UpdateCase sized_update(CaseBuilder& d, std::int64_t n) { return {d, {n}, kEasy}; }
@@ -155,7 +167,8 @@ const OpCaseTable& update_cases() {
       {"rmsprop_step", {graves_steps<small_update>, graves_steps<large_update>, sized_graves}},
       {"group_ids", {small_group_ids, large_group_ids}},
       {"sum_groups", {group_sums<small_update>, group_sums<large_update>}},
-      {"sum_squares", {square_sums<small_update>, square_sums<large_update>, sized_squares}}};
+      {"sum_squares", {square_sums<small_update>, square_sums<large_update>, sized_squares}},
+      {"total_norm", {norm_of<3>, norm_of<521>}}};
   return table;
 }
 

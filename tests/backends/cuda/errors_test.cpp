@@ -14,6 +14,8 @@ namespace {
 int times_cleared = 0;
 // The compute capability of the only device that there seems to be; 0: those that there are.
 int pretended_major = 0, pretended_minor = 0;
+// The newest CUDA that the driver seems to know; 0: that of the driver.
+int pretended_driver = 0;
 
 // CUDA's own function.
 template <class F>
@@ -31,8 +33,15 @@ extern "C" cudaError_t CUDARTAPI cudaGetLastError() {
 
 extern "C" cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
   static const auto call = original<cudaError_t(int*)>("cudaGetDeviceCount");
-  if (pretended_major == 0) return call(count);
+  if (pretended_major == 0 && pretended_driver == 0) return call(count);
+  if (pretended_major == 0) return cudaErrorInsufficientDriver;
   *count = 1;
+  return cudaSuccess;
+}
+extern "C" cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {
+  static const auto call = original<cudaError_t(int*)>("cudaDriverGetVersion");
+  if (pretended_driver == 0) return call(version);
+  *version = pretended_driver;
   return cudaSuccess;
 }
 extern "C" cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute,
@@ -75,15 +84,28 @@ TEST_CASE("cuda errors: what fails leaves no complaint to the next launch") {
 
 TEST_CASE("cuda errors: a machine without a GPU is refused") {
   if (has_gpu()) {
-    CHECK_NOTHROW(require_device());
+    CHECK(device_count() > 0);
   } else {
     check_forgotten([] { CudaBackend(Options{}); });
   }
 }
 
-// Why a backend cannot be made for a device of that compute capability; empty if it can.
-std::string capability_refusal(int major, int minor) {
-  pretended_major = major, pretended_minor = minor;
+TEST_CASE("cuda errors: a driver that is too old is refused, with its version") {
+  pretended_driver = 11040;
+  std::string said;
+  try {
+    device_count();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBackendMissing);
+    said = error.what();
+  }
+  pretended_driver = 0;
+  CHECK(said.starts_with("backend cuda: no GPU can be used: the NVIDIA driver is for CUDA 11.4"));
+}
+
+// Why a device of that compute capability cannot be used; empty if it can.
+std::string refusal_of(int major, int minor) {
+  pretended_major = major, pretended_minor = minor, pretended_driver = CUDART_VERSION;
   std::string text;
   try {
     require_device(0);
@@ -93,17 +115,17 @@ std::string capability_refusal(int major, int minor) {
   }
   CHECK_THROWS_AS(require_device(1), Error);
   if (!text.empty()) CHECK_THROWS_WITH_AS(CudaBackend(Options{}), text.c_str(), Error);
-  pretended_major = 0;
+  pretended_major = pretended_driver = 0;
   return text;
 }
 
 TEST_CASE("cuda errors: a GPU that is too old is refused, with what was expected") {
   for (const auto& [major, minor] : {std::pair{8, 0}, {8, 9}, {9, 0}, {12, 1}}) {
-    CHECK(capability_refusal(major, minor).empty());
+    CHECK(refusal_of(major, minor).empty());
   }
   for (const auto& [major, minor] : {std::pair{7, 5}, {6, 1}, {5, 0}}) {
     CHECK(
-        capability_refusal(major, minor) ==
+        refusal_of(major, minor) ==
         fmt::format("device 0: expected compute capability 8.0 or newer, got {}.{}", major, minor));
   }
 }

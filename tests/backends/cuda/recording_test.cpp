@@ -5,7 +5,9 @@
 #include <map>
 
 #include "backends/cuda/device.h"
+#include "src/ops/elementwise.h"
 #include "src/ops/optimizer_step.h"
+#include "src/ops/reduce.h"
 #include "tests/backends/cuda/steps.h"
 
 namespace keel::cuda {
@@ -114,13 +116,18 @@ Launches launches_of(const Updates& updates) {
 }
 
 TEST_CASE("cuda recording: updates of many parameters, in as few launches as parameters allow") {
-  const Launches launches = launches_of({70, true, [](Graph& g, Value p, Value lr, int) {
-                                           return ops::sgd_step(g, {p, p, lr, {}, {}}, {});
-                                         }});
-  CHECK(launches.single == 70);
-  CHECK(launches.joined == 3);  // 32, 32 and 6
+  for (const int parameters : {32, 33, 256, 300}) {
+    CAPTURE(parameters);
+    const bool are_uneven = parameters < 64;
+    const Launches launches =
+        launches_of({parameters, are_uneven, [](Graph& g, Value p, Value lr, int) {
+                       return ops::sgd_step(g, {p, p, lr, {}, {}}, {});
+                     }});
+    CHECK(launches.single == parameters);
+    CHECK(launches.joined == (parameters > 256 ? 2 : 1));
+  }
   const Launches wide =
-      launches_of({70, true, [](Graph& g, Value p, Value lr, int i) {
+      launches_of({220, false, [](Graph& g, Value p, Value lr, int i) {
                      std::array<Value, 3> states;
                      for (std::size_t j = 0; j < 3; ++j) {
                        const std::string name = fmt::format("state{}.{}", i, j);
@@ -133,8 +140,59 @@ TEST_CASE("cuda recording: updates of many parameters, in as few launches as par
                      }
                      return next;
                    }});
-  CHECK(wide.single == 70);
-  CHECK(wide.joined == 3);  // 25, 25 and 20: fewer nodes of nine tensors fit the parameters
+  CHECK(wide.single == 220);
+  CHECK(wide.joined == 2);  // 213 and 7: fewer nodes of nine tensors fit the parameters
+}
+
+// Launches of three sums of squares, each followed by an add that the next sum waits for or not.
+std::int64_t launches_of_sums(bool waits) {
+  Graph g;
+  const Value x = g.input("x", {DType::kF32, {40}});
+  Value last = x;
+  for (int i = 0; i < 3; ++i) {
+    const Value squares = ops::sum_squares(g, waits ? last : x);
+    last = ops::add(g, x, squares);
+    g.mark_output(fmt::format("squares{}", i), squares);  // so that all have memory of their own
+    g.mark_output(fmt::format("y{}", i), last);
+  }
+  const auto backend = make_backend("cuda");
+  Variables variables(*backend, 1);
+  Program program(*backend, variables, g, {.optimize = false});
+  program.feed("x", Tensor::of<float>({40}, std::vector<float>(40, 1.5f)));
+  const std::int64_t before = counts.launches;
+  program.run();
+  double y = 1.5;
+  for (int i = 0; i < 3; ++i) {
+    y = 1.5 + 40 * (waits ? y * y : 2.25);
+    CHECK(program.fetch(fmt::format("y{}", i)).at(39) == doctest::Approx(y).epsilon(1e-6));
+  }
+  return counts.launches - before;
+}
+
+TEST_CASE("cuda recording: sums join past what they do not touch, and no further") {
+  CHECK(launches_of_sums(false) == 2 + 3);
+  CHECK(launches_of_sums(true) == 3 * (2 + 1));
+}
+
+// tests/backends/guarded_copy_test.cpp checks the states.
+TEST_CASE("cuda recording: one launch copies all states that are not changed in place") {
+  constexpr int kStates = 40;
+  Graph g;
+  for (int i = 0; i < kStates; ++i) {
+    const Value s = g.state(fmt::format("s{}", i), {DType::kF32, {1 + 37 * i}}, nullptr);
+    const Value next = ops::scale(g, s, 0.5, i + 1);
+    g.mark_update(s, next);
+    g.mark_output(fmt::format("last{}", i), ops::sum(g, ops::mul(g, s, next)));
+  }
+  g.mark_output("guard", ops::scale(g, g.input("given", {DType::kF32, {}}), 2, 0));
+  const auto backend = make_backend("cuda");
+  Variables variables(*backend, 1);
+  Program program(*backend, variables, g, {.guard = "guard"});
+  const std::int64_t start = counts.launches;
+  program.run();
+  const std::int64_t joined = counts.launches - start;
+  program.profile(1);
+  CHECK(counts.launches - start - joined == joined + kStates - 1);
 }
 
 TEST_CASE("cuda recording: updates that differ, or that wait for each other, stay apart") {
@@ -144,6 +202,11 @@ TEST_CASE("cuda recording: updates that differ, or that wait for each other, sta
                                           }});
   CHECK(different.single == 4);
   CHECK(different.joined == 2);
+  const Launches turns = launches_of({6, false, [](Graph& g, Value p, Value lr, int i) {
+                                        const SgdAttrs attrs{.weight_decay = 0.1 * (i % 2)};
+                                        return ops::sgd_step(g, {p, p, lr, {}, {}}, attrs);
+                                      }});
+  CHECK(turns.joined == 2);  // past those between
   Value former;
   const Launches chained = launches_of({3, false, [&](Graph& g, Value p, Value lr, int i) {
                                           const Value gradient = i == 0 ? p : former;

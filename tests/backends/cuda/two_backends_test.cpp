@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "backends/backends.h"
 #include "backends/cuda/device.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/matmul.h"
@@ -40,6 +41,28 @@ struct Square {
   Graph graph;
   std::optional<Program> program;
 };
+
+// The number of the emulator's devices whose memory a backend gets; -1: none.
+int device_of(const BackendOptions& options) {
+  const auto memory = make_backend("cuda", options)->allocate(4);
+  for (int number = 0; number < device_count(); ++number) {
+    if (address_refusal(number, memory->address()).empty()) return number;
+  }
+  return -1;
+}
+
+TEST_CASE("two cuda backends: each takes the device that it is given, or that of its rank") {
+  REQUIRE(device_count() == 2);
+  CHECK(device_of({}) == 0);
+  CHECK(device_of({.device = 1}) == 1);
+  for (const int rank : {0, 1, 2, 5}) {
+    CAPTURE(rank);
+    CHECK(device_of({.local_rank = rank}) == rank % 2);
+    CHECK(device_of({.device = 0, .local_rank = rank}) == 0);
+  }
+  CHECK_THROWS_WITH_AS(make_backend("cuda", {.device = 2}),
+                       "device: expected one of the 2 that CUDA counts, from 0 on, got 2", Error);
+}
 
 TEST_CASE("two cuda backends: each rounds the factors of products as it was told to") {
   for (const bool first_rounds : {true, false}) {

@@ -72,6 +72,26 @@ TEST_CASE("nccl: it says who it is, and of whom") {
   });
 }
 
+// The fake one has as many GPUs as are asked for, and takes copies only on the one of the stream.
+TEST_CASE("nccl: a rank carries by its own GPU, whatever the thread used meanwhile") {
+  void* library = dlopen(fake_options(1).library.c_str(), RTLD_NOW);
+  const auto use = reinterpret_cast<int (*)(int)>(dlsym(library, "cudaSetDevice"));
+  test::run_ranks(2, [&](Communicator& host) {
+    nccl::NcclOptions options = fake_options(1);
+    options.device = 3 + host.rank();
+    const auto all = nccl::join_by_nccl(host, options);
+    const std::vector<std::string> expected{"first", "second"};
+    for (int other : {0, 9}) {
+      use(other);
+      expect(gathered(*all, expected[std::size_t(host.rank())]) == expected, "texts");
+      use(other);
+      std::vector<float> values{1, 2};
+      all->add_up(std::span(values));
+      expect(values == std::vector<float>{2, 4}, "sums");
+    }
+  });
+}
+
 // Rank r gives rank q r + 2 q bytes, of the value 16 r + q; none where that is 0.
 TEST_CASE("nccl: an exchange brings what every other rank gave, of any size") {
   const auto before = nccl_calls();

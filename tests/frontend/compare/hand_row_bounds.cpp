@@ -31,6 +31,10 @@ const std::vector<HandCase>& row_hand_cases() {
          d.mark_all(ops::sum_squares(d.g, rows, ids, 3));
        },
        {{"sum_squares", 0, {10}}}},
+      {[](Given& d) {
+         d.mark_all(ops::total_norm(d.g, {d.floats({}, {9}), d.floats({}, {16})}));
+       },
+       {{"total_norm", 0, {5}}}},
       {[](Given& d) { update_by_rows(d, {.momentum = 0.5}); },
        {{"sgd_step", 0, {2 + 0.5 * 6 + 1 + 1, kOfP}}, {"sgd_step", 1, {2 + 2 + 2, kOfU}}}},
       {[](Given& d) { update_by_rows(d, {.momentum = 0.5, .lazy = true}); },

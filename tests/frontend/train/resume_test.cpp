@@ -188,6 +188,32 @@ TEST_CASE("resume: a checkpoint that does not know its data goes on with any") {
   CHECK(file.metadata.at("data").starts_with("train 275 rows, "));
 }
 
+TEST_CASE("resume: a checkpoint says what computed it, and another backend is warned of") {
+  const test::TempDir temp;
+  REQUIRE(run_keel(small_train(temp.path(), {"train.epochs=1"})).code == 0);
+  const fs::path last = step_file(temp.path(), 8);
+  io::TensorFile file = io::read_safetensors(last, {.require_checksums = true});
+  const std::string own = file.metadata.at("backend");
+  CHECK(own.starts_with(default_backend()));
+  const auto resumed = [&](const char* epochs) {
+    const auto result =
+        run_keel({"train", "--quiet", "--resume", temp.path().string(), "--set", epochs});
+    REQUIRE(result.code == 0);
+    return result.err;
+  };
+  CHECK(resumed("train.epochs=2") == "");
+  const fs::path next = step_file(temp.path(), 16);
+  file = io::read_safetensors(next, {.require_checksums = true});
+  CHECK(file.metadata.at("backend") == own);
+  file.metadata["backend"] = "cuda: device of another kind";
+  io::write_safetensors(next, file);
+  const std::string warned = resumed("train.epochs=3");
+  CHECK(warned.starts_with("warning: the run was computed by cuda: device of another kind, and "));
+  CHECK(warned.find(own) != std::string::npos);
+  file = io::read_safetensors(step_file(temp.path(), 24), {.require_checksums = true});
+  CHECK(file.metadata.at("backend") == own);
+}
+
 bool wait_for(const fs::path& path, Process& process) {
   while (!fs::exists(path)) {
     if (process.has_ended()) return false;

@@ -34,7 +34,8 @@ const RunState kState{.step = 12,
                       .best = 1.0 / 3,
                       .best_step = 9,
                       .evaluations_since_best = 2,
-                      .data = "train 60 rows, 0badcafe"};
+                      .data = "train 60 rows, 0badcafe",
+                      .backend = "onednn: oneDNN 3.2.0"};
 
 TEST_CASE("run state: survives a checkpoint exactly") {
   Run from, to;
@@ -50,6 +51,7 @@ TEST_CASE("run state: survives a checkpoint exactly") {
     CHECK(back.best_step == state.best_step);
     CHECK(back.evaluations_since_best == state.evaluations_since_best);
     CHECK(back.data == state.data);
+    CHECK(back.backend == state.backend);
     CHECK(std::isnan(back.train_loss));
   }
 }

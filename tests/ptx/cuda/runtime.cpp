@@ -68,7 +68,16 @@ KEEL_PTX_API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8 : 0;
+  const bool has_pools = attribute == cudaDevAttrMemoryPoolsSupported;
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8 : has_pools ? 1 : 0;
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  *attributes = {};
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t cudaRuntimeGetVersion(int* version) {
