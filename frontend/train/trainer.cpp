@@ -47,8 +47,8 @@ void Trainer::warn_of_other_backend(const std::string& backend) {
   const std::string& former = run_.state.backend;
   if (former.empty() || backend.empty() || former == backend) return;
   report_.warn(
-      fmt::format("the run was computed by {}, and goes on with {}: from now on bits may differ from "
-                  "those of a run without an interruption",
+      fmt::format("the run was computed by {}, and goes on with {}: from now on bits may differ "
+                  "from those of a run without an interruption",
                   former, backend));
 }
 
