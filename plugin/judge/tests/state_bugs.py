@@ -91,7 +91,8 @@ def mask_without_state(x, running_mean, running_var, weight, bias, *, mask=None,
                        momentum=0.1, eps=EPS):
     """Results are right, and the running statistics are those of all rows."""
     state = [None if t is None else t.clone() for t in (running_mean, running_var)]
-    y = masked_batch(x, *state, weight, bias, mask=mask, training=training, momentum=momentum, eps=eps)
+    y = masked_batch(x, *state, weight, bias, mask=mask, training=training, momentum=momentum,
+                     eps=eps)
     if training and running_mean is not None:
         batch(x.detach(), running_mean, running_var, weight, bias, training=True,
               momentum=momentum, eps=eps)
