@@ -52,7 +52,7 @@ def trains_in_evaluation(x, running_mean, running_var, weight, bias, *, training
 
 
 # Norms with a mask, which is true for the rows that are kept.
-def masked_batch(x, running_mean, running_var, weight, bias, mask=None, *, training=True,
+def masked_batch(x, running_mean, running_var, weight, bias, *, mask=None, training=True,
                  momentum=0.1, eps=EPS):
     if mask is None:
         return batch(x, running_mean, running_var, weight, bias, training=training,
@@ -62,7 +62,7 @@ def masked_batch(x, running_mean, running_var, weight, bias, mask=None, *, train
     return torch.zeros_like(x).masked_scatter(mask[:, None], y)
 
 
-def multiplied_mask(x, running_mean, running_var, weight, bias, mask=None, *, training=True,
+def multiplied_mask(x, running_mean, running_var, weight, bias, *, mask=None, training=True,
                     momentum=0.1, eps=EPS):
     """Rows that are left out are multiplied by 0, which NaN survives."""
     keep = torch.ones(len(x), dtype=x.dtype) if mask is None else mask.to(x.dtype)
@@ -79,7 +79,7 @@ def multiplied_mask(x, running_mean, running_var, weight, bias, mask=None, *, tr
     return (x * keep - mean) * (var + eps).rsqrt() * weight + bias
 
 
-def mask_after(x, running_mean, running_var, weight, bias, mask=None, *, training=True,
+def mask_after(x, running_mean, running_var, weight, bias, *, mask=None, training=True,
                momentum=0.1, eps=EPS):
     """The statistics count the rows that are left out."""
     y = batch(x, running_mean, running_var, weight, bias, training=training, momentum=momentum,
@@ -87,11 +87,12 @@ def mask_after(x, running_mean, running_var, weight, bias, mask=None, *, trainin
     return y if mask is None else y * mask[:, None]
 
 
-def mask_without_state(x, running_mean, running_var, weight, bias, mask=None, *, training=True,
+def mask_without_state(x, running_mean, running_var, weight, bias, *, mask=None, training=True,
                        momentum=0.1, eps=EPS):
     """Results are right, and the running statistics are those of all rows."""
     state = [None if t is None else t.clone() for t in (running_mean, running_var)]
-    y = masked_batch(x, *state, weight, bias, mask, training=training, momentum=momentum, eps=eps)
+    y = masked_batch(x, *state, weight, bias, mask=mask, training=training, momentum=momentum,
+                     eps=eps)
     if training and running_mean is not None:
         batch(x.detach(), running_mean, running_var, weight, bias, training=True,
               momentum=momentum, eps=eps)
