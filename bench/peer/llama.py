@@ -49,6 +49,8 @@ class Llama(Sublayers):
 
     def __call__(self):
         x = F.embedding(self.input, self.net.parameters["embedding/table"])
+        if "embedding/scalar" in self.net.parameters:
+            x = x * self.net.parameters["embedding/scalar"]
         x = x.flatten(0, 1)  # norms over the batch take rows
         for layer in range(1, self.layers + 1):
             x = self.branch(f"layer{layer}/attention", self.look, x)

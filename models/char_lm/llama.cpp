@@ -1,5 +1,7 @@
 #include "models/char_lm/llama.h"
 
+#include <cmath>
+
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/gated_feed_forward.h"
 #include "frontend/nn/heads.h"
@@ -7,6 +9,7 @@
 #include "frontend/nn/rotary.h"
 #include "models/char_lm/memory.h"
 #include "src/ops/attention.h"
+#include "src/ops/elementwise.h"
 
 namespace keel::models {
 namespace {
@@ -27,7 +30,7 @@ class LlamaBuilder {
     const nn::TransformerOptions& layer = options_.layer;
     const nn::Embedding table(net_, "embedding", options_.symbols, options_.width,
                               {.init = nn::normal(options_.init_deviation)});
-    Value x = nn::dropout(net_, table(input), layer.dropout);
+    Value x = nn::dropout(net_, scaled(table(input)), layer.dropout);
     for (std::int64_t i = 1; i <= options_.layers; ++i) {
       const auto scope = g_.scope(fmt::format("layer{}", i));
       x = nn::residual(net_, x, layer, {"attention", {}, [&](Value v) { return attend(v); }});
@@ -39,6 +42,12 @@ class LlamaBuilder {
 
  private:
   std::int64_t head_width() const { return options_.width / options_.layer.heads; }
+
+  Value scaled(Value embedded) const {
+    if (!options_.embedding_scalar) return embedded;
+    const float first = std::sqrt(float(options_.width));
+    return ops::mul(g_, embedded, net_.parameter("embedding/scalar", {1}, nn::constant(first)));
+  }
 
   Value project(const std::string& name, Value x, std::int64_t units) const {
     return nn::linear(net_, name, x, units, {.bias = false, .weight_init = options_.layer.init});

@@ -9,14 +9,16 @@ struct LlamaOptions {
   std::int64_t symbols = 205, layers = 4, width = 96;
   std::int64_t kv_heads = 4;  // of keys and values, a divisor of layer.heads, those of queries
   bool qk_norm = false;
-  std::int64_t memory = 0;       // positions before a segment that its queries may see
+  bool embedding_scalar =
+      false;                // the embeddings times "embedding/scalar" (1), at first sqrt(width)
+  std::int64_t memory = 0;  // positions before a segment that its queries may see
   double init_deviation = 0.02;  // of embeddings
   // The feed-forward units, dropout, the norm of the branches and its place, the first weights.
   nn::TransformerOptions layer = {};
 };
 
 // With d the width of a head, and norms before the branches (layer.place):
-//     x = E[symbol];   in each layer  x = x + out(attention(norm(x))),  x = x + swiglu(norm(x))
+//     x = E[symbol], or scalar E[symbol];   in each layer  x = x + out(attention(norm(x))),  x = x + swiglu(norm(x))
 //     states = norm(x), after the last layer; without that norm where norms stand after the sums
 //     q = rotary(n(x Q)), k = rotary(n(x K)), v = x V;  attention = softmax(q k^T / sqrt(d)) v
 // A position sees itself and those before it in its segment and in the memory. n is the norm of

@@ -42,10 +42,11 @@ void CharLmOptions::validate_heads() const {
   check(head_width <= kWidestHead, ErrorKind::kUsage,
         "heads: expected heads of at most {} features, got {}", kWidestHead, head_width);
   if (architecture == CharLmArchitecture::kTransformerXl) {
-    check(kv_heads == 0 && !qk_norm, ErrorKind::kUsage,
-          "{}: expected {} with architecture = transformer_xl, got {}",
-          qk_norm ? "qk_norm" : "kv_heads", qk_norm ? "false" : "0",
-          qk_norm ? "true" : std::to_string(kv_heads));
+    check(kv_heads == 0, ErrorKind::kUsage,
+          "kv_heads: expected 0 with architecture = transformer_xl, got {}", kv_heads);
+    check(!qk_norm && !embedding_scalar, ErrorKind::kUsage,
+          "{}: expected false with architecture = transformer_xl, got true",
+          qk_norm ? "qk_norm" : "embedding_scalar");
     return;
   }
   check(head_width % 2 == 0, ErrorKind::kUsage,
@@ -86,6 +87,7 @@ LlamaOptions CharLmNetwork::llama_options(const nn::Net& net) const {
           .width = options_.width,
           .kv_heads = options_.kv_heads > 0 ? options_.kv_heads : options_.heads,
           .qk_norm = options_.qk_norm,
+          .embedding_scalar = options_.embedding_scalar,
           .memory = memory(net),
           .init_deviation = options_.init_deviation,
           .layer = {.heads = options_.heads,

@@ -27,7 +27,7 @@ struct CharLmOptions {
   std::string norm = "layernorm", scaling = "";
   bool pre_norm = false;
   std::int64_t layers = 12, width = 512, heads = 8, kv_heads = 0, feed_forward = 2048;
-  bool qk_norm = false;
+  bool qk_norm = false, embedding_scalar = false;
   double dropout = 0.1, init_deviation = 0.02, gain_deviation = 0;
   CharLmInit init = CharLmInit::kNormal;
   std::int64_t segment = 512, memory = 512;
@@ -60,6 +60,10 @@ struct CharLmOptions {
                described("0 or a divisor of the heads", between(0, 65536))),
         option("qk_norm", &T::qk_norm,
                "llama: true for an rmsnorm of every head's queries and keys before the rotation"),
+        option(
+            "embedding_scalar", &T::embedding_scalar,
+            "llama: true for a learned factor of the embeddings, at first sqrt(width), as dyt and "
+            "derf have it"),
         option("feed_forward", &T::feed_forward, "hidden units of the feed-forward layers",
                between(1, 1048576)),
         option("dropout", &T::dropout,

@@ -185,6 +185,24 @@ TEST_CASE("char_lm llama: parameters of every layer, with norms of queries and k
   CHECK(!parameters_of_llama(options).contains("norm/gain"));
 }
 
+TEST_CASE("char_lm llama: a learned factor of the embeddings begins at the root of the width") {
+  const auto backend = make_backend("reference");
+  LlamaOptions options = small_llama();
+  LlamaRun plain(*backend, options);
+  options.embedding_scalar = true;
+  CHECK(parameters_of_llama(options).contains("embedding/scalar"));
+  LlamaRun scaled(*backend, options);
+  CHECK(scaled.variables().read("embedding/scalar").at(0) == 4);
+  Tensor table = plain.variables().read("embedding/table").to(DType::kF64);
+  for (double& value : table.as<double>()) value *= 4;
+  plain.variables().write("embedding/table", table);
+  const Segment segment{1, 6, some_symbols(6)};
+  const Tensor expected = plain.logits(segment), got = scaled.logits(segment);
+  for (std::int64_t e = 0; e < got.elements(); ++e) {
+    CHECK(got.at(e) == doctest::Approx(expected.at(e)).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("char_lm llama: a norm of queries takes away their scale, head by head") {
   const auto backend = make_backend("reference");
   for (const bool qk_norm : {false, true}) {
@@ -213,6 +231,7 @@ TEST_CASE("char_lm llama: every parameter has a gradient") {
                                    {"model.qk_norm=true", "model.kv_heads=1"},
                                    {"model.norm=powernorm"},
                                    {"model.memory=0"},
+                                   {"model.embedding_scalar=true"},
                                    {"model.init=kaiming"}}) {
     CAPTURE(settings.empty() ? "" : settings[0]);
     CHECK(idle_parameters(llama_job(Settings{"train.batch=6", "model.init_deviation=0.3"} +
@@ -291,6 +310,8 @@ TEST_CASE("char_lm llama: refusals of options") {
   refused({"model.clamp=5"}, "model.clamp: expected 0 with architecture = llama, got 5");
   refused({"model.architecture=transformer_xl", "model.qk_norm=true"},
           "model.qk_norm: expected false with architecture = transformer_xl, got true");
+  refused({"model.architecture=transformer_xl", "model.embedding_scalar=true"},
+          "model.embedding_scalar: expected false with architecture = transformer_xl, got true");
   refused({"model.architecture=transformer_xl", "model.kv_heads=1"},
           "model.kv_heads: expected 0 with architecture = transformer_xl, got 1");
   refused({"model.architecture=gpt"}, "model.architecture");

@@ -68,6 +68,7 @@ const std::vector<KeyRow> kKeysBesideOthers{
     {"translation", "model.sites", "final", Shown::kStep, {"model.norm=rmsnorm"}},
     {"char_lm", "model.kv_heads", "1", Shown::kStep, {"model.architecture=llama"}},
     {"char_lm", "model.qk_norm", "true", Shown::kStep, {"model.architecture=llama"}},
+    {"char_lm", "model.embedding_scalar", "true", Shown::kStep, {"model.architecture=llama"}},
     {"word_lm", "model.heads", "2", Shown::kStep, {"model.attention=softmax"}},
     {"word_lm", "model.cutoffs", "5,10", Shown::kStep},
     {"cifar_resnet20", "model.depth", "14", Shown::kStep},

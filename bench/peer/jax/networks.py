@@ -203,6 +203,7 @@ def llama(net, inputs):
         return net.linear(name + "/down", gate * net.linear(name + "/up", x))
 
     x = net.parameters["embedding/table"][inputs["input"].reshape(-1)]
+    x = x * net.parameters.get("embedding/scalar", 1)
     for layer in range(1, int(options["layers"]) + 1):
         x = branch(net, is_pre, f"layer{layer}/attention", attention, x)
         x = branch(net, is_pre, f"layer{layer}/feed_forward", feed_forward, x)
