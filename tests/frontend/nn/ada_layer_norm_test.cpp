@@ -9,17 +9,17 @@
 namespace keel::nn {
 namespace {
 
-constexpr std::int64_t kBatch = 2, kSteps = 3, kWidth = 4, kConditions = 5;
-const Shape kShape{kBatch, kSteps, kWidth};
+constexpr std::int64_t kSentences = 2, kTokens = 3, kModelWidth = 4, kConditionWidth = 5;
+const Shape kTokensShape{kSentences, kTokens, kModelWidth};
 
-Tensor condition() { return test::random_normal({kBatch, kConditions}, 11); }
+Tensor condition() { return test::random_normal({kSentences, kConditionWidth}, 11); }
 
 // F(h) = h^2 W, with a condition that is constant.
 Layer modulated() {
   return [](Net& net, Value x) {
     const Value c = net.graph.constant(condition().to(DType::kF32));
     return ada_layer_norm_zero(net, "block", x, c, [&](Value h) {
-      return linear(net, "f", ops::square(net.graph, h), kWidth, {.bias = false});
+      return linear(net, "f", ops::square(net.graph, h), kModelWidth, {.bias = false});
     });
   };
 }
@@ -28,8 +28,8 @@ Layer modulated() {
 Layer with_layer_before() {
   return [](Net& net, Value x) {
     Graph& g = net.graph;
-    const Value h = linear(net, "before", x, kWidth);
-    const Value first = ops::reshape(g, ops::slice_axis(g, h, 1, 0, 1), {kBatch, kWidth});
+    const Value h = linear(net, "before", x, kModelWidth);
+    const Value first = ops::reshape(g, ops::slice_axis(g, h, 1, 0, 1), {kSentences, kModelWidth});
     return ada_layer_norm_zero(net, "block", h, first, [&](Value v) { return ops::square(g, v); });
   };
 }
@@ -43,50 +43,51 @@ void open_gates(LayerRun& run) {
 }  // namespace
 
 TEST_CASE("adaLN-Zero: it begins as x itself, and its gate is the first to learn") {
-  LayerRun run(modulated(), kShape);
+  LayerRun run(modulated(), kTokensShape);
   CHECK(run.parameters == std::vector<std::string>{"block/modulation/weight",
                                                    "block/modulation/bias", "block/f/weight"});
   run.program->run();
-  test::check_close(run.program->fetch("y", true), test::random_normal(kShape, 5, 2, 3), 0);
+  test::check_close(run.program->fetch("y", true), test::random_normal(kTokensShape, 5, 2, 3), 0);
   CHECK(largest(run.program->fetch("d block/f/weight", true)) == 0);
   const Tensor d = run.program->fetch("d block/modulation/bias", true);
-  for (std::int64_t i = 0; i < 3 * kWidth; ++i) CHECK((d.at(i) != 0) == (i >= 2 * kWidth));
+  for (std::int64_t i = 0; i < 3 * kModelWidth; ++i)
+    CHECK((d.at(i) != 0) == (i >= 2 * kModelWidth));
 }
 
 TEST_CASE("adaLN-Zero: the formula, element by element") {
-  LayerRun run(modulated(), kShape);
+  LayerRun run(modulated(), kTokensShape);
   open_gates(run);
   run.variables.write("block/f/weight",
                       test::f64({4, 4}, {2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2}));
   run.program->run();
-  const Tensor x = test::random_normal(kShape, 5, 2, 3), y = run.program->fetch("y", true),
+  const Tensor x = test::random_normal(kTokensShape, 5, 2, 3), y = run.program->fetch("y", true),
                c = condition(), weight = run.read("block/modulation/weight"),
                bias = run.read("block/modulation/bias");
   const auto modulation = [&](std::int64_t row, std::int64_t column) {
     double sum = bias.at(column);
-    for (std::int64_t i = 0; i < kConditions; ++i) {
-      const double a = c.at(row * kConditions + i);
-      sum += a / (1 + std::exp(-a)) * weight.at(i * 3 * kWidth + column);
+    for (std::int64_t i = 0; i < kConditionWidth; ++i) {
+      const double a = c.at(row * kConditionWidth + i);
+      sum += a / (1 + std::exp(-a)) * weight.at(i * 3 * kModelWidth + column);
     }
     return sum;
   };
   for (std::int64_t e = 0; e < x.elements(); ++e) {
-    const std::int64_t row = e / (kSteps * kWidth), i = e % kWidth, first = e - i;
+    const std::int64_t row = e / (kTokens * kModelWidth), i = e % kModelWidth, first = e - i;
     double mean = 0, variance = 0;
-    for (std::int64_t j = 0; j < kWidth; ++j) mean += x.at(first + j) / kWidth;
-    for (std::int64_t j = 0; j < kWidth; ++j) {
-      variance += (x.at(first + j) - mean) * (x.at(first + j) - mean) / kWidth;
+    for (std::int64_t j = 0; j < kModelWidth; ++j) mean += x.at(first + j) / kModelWidth;
+    for (std::int64_t j = 0; j < kModelWidth; ++j) {
+      variance += (x.at(first + j) - mean) * (x.at(first + j) - mean) / kModelWidth;
     }
     const double normed = (x.at(e) - mean) / std::sqrt(variance + 1e-6);
-    const double h = normed * (1 + modulation(row, kWidth + i)) + modulation(row, i);
-    const double expected = x.at(e) + modulation(row, 2 * kWidth + i) * 2 * h * h;
+    const double h = normed * (1 + modulation(row, kModelWidth + i)) + modulation(row, i);
+    const double expected = x.at(e) + modulation(row, 2 * kModelWidth + i) * 2 * h * h;
     CHECK(y.at(e) == doctest::Approx(expected).epsilon(1e-5));
   }
 }
 
 TEST_CASE("adaLN-Zero: gradients by x, the condition and all parameters") {
   for (const Layer& layer : {modulated(), with_layer_before()}) {
-    LayerRun run(layer, kShape);
+    LayerRun run(layer, kTokensShape);
     open_gates(run);
     check_central_differences(run);
   }
