@@ -143,7 +143,7 @@ TEST_CASE("observers: the lines have the numbers of the updates that were looked
   for (const auto& line : io::read_metrics(temp / "observations/statistics.jsonl")) {
     steps.push_back(line.at("step"));
     CHECK(line.at("site") == "fc2/norm");
-    CHECK(line.size() == 7);
+    CHECK(line.size() == 9);
   }
   CHECK(steps == std::vector<std::int64_t>{1, 4, 7});
 }

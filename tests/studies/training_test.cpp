@@ -288,14 +288,14 @@ TEST_CASE("study: noise after BatchNorm is seen in a linear network, too") {
 TEST_CASE("study: statistics of every step, without a mean where the norm has none") {
   const auto backend = make_backend(default_backend());
   const Result result = run_small("statistics", on_small_digits(*backend));
-  CHECK(result.tables.at(0).rows.size() == 1 + 3 * (4 + 2 + 1 + 1));
+  CHECK(result.tables.at(0).rows.size() == 1 + 3 * (6 + 3 + 2 + 2));
   const auto& lines = result.tables.at(2).rows;
   REQUIRE(lines.size() == 1 + 4 * 6);
   CHECK(lines[1][1] == "batchnorm");
   CHECK_FALSE(lines[1][4].empty());
   CHECK(lines[12][1] == "pn_v");
   CHECK(lines[12][4].empty());
-  CHECK(result.drawings.size() == 4);
+  CHECK(result.drawings.size() == 6);
   Options options = on_small_digits(*backend);
   options.steps = 2;
   test::check_refused([&] { run_small("statistics", options); },
@@ -310,7 +310,7 @@ TEST_CASE("study: statistics are summed up by epochs, too") {
   const Result result = run_small("statistics", options);
   const auto &epochs = result.tables.at(1).rows, &lines = result.tables.at(2).rows;
   const auto last_epoch = std::int64_t(std::ceil(std::stod(lines.back()[3])));
-  CHECK(std::ssize(epochs) == 1 + 2 * last_epoch);
+  CHECK(std::ssize(epochs) == 1 + 3 * last_epoch);
   CHECK(epochs.back()[5] == fmt::format("{}", last_epoch));
 }
 

@@ -82,6 +82,7 @@ TEST_CASE("large: a large case has all kernels of an op that its small one has")
 TEST_CASE("large: an op takes more than 4,096 rows and more than a block of elements") {
   for (const auto& [op, cases] : op_cases()) {
     CAPTURE(std::string(op));
+    if (op == "total_norm") continue;  // it takes one number a gradient
     const auto subjects = op_subjects(op, {.size = CaseSize::kLarge});
     const Sizes sizes = sizes_of(subjects[0]->graph(), op);
     CHECK(sizes.elements > 16 * 1024);

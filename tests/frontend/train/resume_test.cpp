@@ -241,10 +241,11 @@ TEST_CASE("resume: SIGTERM and SIGINT save, say how to go on, and exit 128 and t
     CHECK(last->path == store.paths().front());
     const std::string end = fmt::format("train.max_steps={}", last->step + 5);
     CHECK(run_keel({"train", "--quiet", "--resume", folder, "--set", end}).code == 0);
-    train_in(temp / "straight",
-             small_job({"train.epochs=100000", "train.checkpoint_every=1", end}));
-    CHECK(same_bytes(step_file(folder, last->step + 5),
-                     step_file(temp / "straight", last->step + 5)));
+    const fs::path straight = temp / "straight";
+    REQUIRE(
+        run_keel(small_train(straight, {"train.epochs=100000", "train.checkpoint_every=1", end}))
+            .code == 0);
+    CHECK(same_bytes(step_file(folder, last->step + 5), step_file(straight, last->step + 5)));
   }
 }
 
