@@ -193,13 +193,15 @@ TEST_CASE("char_lm llama: a learned factor of the embeddings begins at the root 
   CHECK(parameters_of_llama(options).contains("embedding/scalar"));
   LlamaRun scaled(*backend, options);
   const Segment segment{1, 6, some_symbols(6)};
-  const Tensor got = scaled.logits(segment);
-  CHECK(scaled.variables().read("embedding/scalar").at(0) == 4);
-  plain.logits(segment);  // makes the parameters
-  Tensor table = plain.variables().read("embedding/table").to(DType::kF64);
-  for (double& value : table.as<double>()) value *= 4;
-  plain.variables().write("embedding/table", table);
   const Tensor expected = plain.logits(segment);
+  scaled.logits(segment);  // makes the parameters
+  CHECK(scaled.variables().read("embedding/scalar").at(0) == 4);
+  for (const std::string& name : parameters_of_llama(small_llama())) {
+    Tensor value = plain.variables().read(name).to(DType::kF64);
+    for (double& v : value.as<double>()) v *= name == "embedding/table" ? 0.25 : 1;
+    scaled.variables().write(name, value);
+  }
+  const Tensor got = scaled.logits(segment);
   for (std::int64_t e = 0; e < got.elements(); ++e) {
     CHECK(got.at(e) == doctest::Approx(expected.at(e)).epsilon(1e-6));
   }
