@@ -32,7 +32,8 @@ def _affine_gradients(norm, sums, merged, values):
         dbias, by_xhat = sums[2:4]
     else:  # The sum of xhat over all rows is what the mean lacks.
         dbias, by_xhat = sums[3], sums[4] - sums[3] * merged[2] / merged[0].clamp(min=1)
-    dgain = values["r"] * by_xhat if "r" in values else by_xhat
+    ratio = values.get("r", values.get("ratio"))
+    dgain = by_xhat if ratio is None else ratio * by_xhat
     return {"dgain": dgain + values["d"] * dbias if "d" in values else dgain, "dbias": dbias}
 
 
