@@ -187,16 +187,16 @@ TEST_CASE("char_lm llama: parameters of every layer, with norms of queries and k
 
 TEST_CASE("char_lm llama: a learned factor of the embeddings begins at the root of the width") {
   const auto backend = make_backend("reference");
-  LlamaOptions options = small_llama();
-  LlamaRun plain(*backend, options);
-  options.embedding_scalar = true;
-  CHECK(parameters_of_llama(options).contains("embedding/scalar"));
-  LlamaRun scaled(*backend, options);
+  const LlamaOptions without = small_llama();
+  LlamaOptions with = small_llama();
+  with.embedding_scalar = true;
+  CHECK(parameters_of_llama(with).contains("embedding/scalar"));
+  LlamaRun plain(*backend, without), scaled(*backend, with);
   const Segment segment{1, 6, some_symbols(6)};
   const Tensor expected = plain.logits(segment);
   scaled.logits(segment);  // makes the parameters
   CHECK(scaled.variables().read("embedding/scalar").at(0) == 4);
-  for (const std::string& name : parameters_of_llama(small_llama())) {
+  for (const std::string& name : parameters_of_llama(without)) {
     Tensor value = plain.variables().read(name).to(DType::kF64);
     for (double& v : value.as<double>()) v *= name == "embedding/table" ? 0.25 : 1;
     scaled.variables().write(name, value);
