@@ -18,7 +18,8 @@ struct LlamaOptions {
 };
 
 // With d the width of a head, and norms before the branches (layer.place):
-//     x = E[symbol], or scalar E[symbol];   in each layer  x = x + out(attention(norm(x))),  x = x + swiglu(norm(x))
+//     x = E[symbol], or scalar E[symbol]
+//     in each layer  x = x + out(attention(norm(x))),  x = x + swiglu(norm(x))
 //     states = norm(x), after the last layer; without that norm where norms stand after the sums
 //     q = rotary(n(x Q)), k = rotary(n(x K)), v = x V;  attention = softmax(q k^T / sqrt(d)) v
 // A position sees itself and those before it in its segment and in the memory. n is the norm of
