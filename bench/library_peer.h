@@ -64,7 +64,7 @@ struct PeerTimes {
 // "MODE: REASON; ..." of those that refuse; of a single mode only its reason.
 std::string refusals_of(const std::vector<PeerMode>& modes);
 
-// What texts call a library: "PyTorch" of "torch", "JAX" of "jax".
+// The name of a library in texts: "PyTorch" of "torch", "JAX" of "jax".
 std::string_view title_of(std::string_view library);
 
 struct PeerOptions {

@@ -1,4 +1,4 @@
-// What other programs on the same machine do to a measurement.
+// Processes that keep a machine busy, as other programs would, while something is measured.
 #pragma once
 
 #include <sys/types.h>

@@ -28,7 +28,7 @@ CLI::Option* add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::stri
   return name;
 }
 
-// Of commands that take JAX as well.
+// The options of commands that can measure JAX, too.
 void add_peers(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& modes) {
   CLI::Option* name = add_peer(app, peer, modes, {"torch", "jax"});
   app.add_flag("--under-load", peer.under_load,

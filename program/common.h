@@ -41,7 +41,7 @@ void expect_one(const std::string& option, const std::string& value, const std::
 // The backend that was asked for, or the default one, and its options.
 std::string backend_name(const RunArgs& args);
 BackendOptions backend_options(const RunArgs& args);
-// What computes, with what the bits of its results depend on: "onednn: oneDNN 3.2.0, kernels avx2".
+// The backend and all that the bits of its results depend on: "onednn: oneDNN 3.2.0, kernels avx2".
 std::string backend_text(const Backend& backend);
 std::unique_ptr<Backend> make_backend(const RunArgs& args);
 // Replaces train.compute = auto by the type in which this machine computes the job's products

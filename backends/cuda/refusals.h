@@ -1,5 +1,5 @@
-// Texts that say in numbers why a GPU, its driver or its memory does not do. Versions are as CUDA
-// counts: 13010 is 13.1.
+// Messages that say in numbers why a GPU or its driver cannot be used, or its memory is too small.
+// Versions are as CUDA counts: 13010 is 13.1.
 #pragma once
 
 #include <fmt/format.h>

@@ -99,7 +99,8 @@ class NormGradient {
     t.kept += view_.is_kept(e) ? 1 : 0;
   }
 
-  // What a penalty adds to dx: it keeps mean and 1 / rstd near those of the running statistics.
+  // The term that a penalty adds to dx: it keeps mean and 1 / rstd near those of the running
+  // statistics.
   void take_penalty() {
     const Attrs& attrs = n_.node().attrs;
     const double of_mean = attrs.number("mean_penalty").value_or(0),

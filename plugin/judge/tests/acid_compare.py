@@ -11,7 +11,7 @@ the parameters with those of the formula in float64, cast to the type of the res
 or with the tolerances that gpuemu recommends for a layer norm, where these are installed.
 
 Other columns take the cases of these tools as well: gpucheck's shapes with its normal numbers, its
-edge values, and the cases of gpuemu's seeded fuzzer, which compares y alone. gpuemu's daemon is a
+edge values, and the cases of gpuemu's seeded fuzzer, which compares only y. gpuemu's daemon is a
 program of Rust that draws such cases and compares; its Python package has the same fuzzer."""
 import random
 import sys

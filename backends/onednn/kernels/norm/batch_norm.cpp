@@ -188,7 +188,8 @@ struct Slopes {
   WideDoubles mean_dy, slope;
 };
 
-// What a penalty takes off both. `shares` are 1 / K and 1 / N, or 0 for a batch without a row.
+// The part of a penalty, which is taken off both. `shares` are 1 / K and 1 / N, or 0 for a batch
+// without a row.
 template <class Part>
 Slopes of_penalty(Part part, const Binding& b, const BatchNormAttrs& attrs, std::size_t c,
                   const Slopes& shares) {
