@@ -55,39 +55,33 @@ class TwoStreams : public StagingDevice {
   cudaEvent_t fetched_[2] = {}, free_[2] = {};
 };
 
-}  // namespace
-
-// Pinned memory in two halves: one is filled while the device still reads the other.
-struct Uploads::Small {
-  Small() {
-    KEEL_CUDA_CALL(cudaMallocHost(&memory, 2 * kHalf));
-    for (cudaEvent_t& event : free) make_event(event);
+class OneStream : public SmallStagingDevice {
+ public:
+  explicit OneStream(cudaStream_t work) : work_(work) {
+    KEEL_CUDA_CALL(cudaMallocHost(&pinned_, 2 * kHalf));
+    for (cudaEvent_t& event : free_) make_event(event);
   }
-  ~Small() {
-    for (cudaEvent_t event : free) succeeded(cudaEventDestroy(event));
-    succeeded(cudaFreeHost(memory));
+  ~OneStream() override {
+    for (cudaEvent_t event : free_) succeeded(cudaEventDestroy(event));
+    succeeded(cudaFreeHost(pinned_));
   }
-  Small(const Small&) = delete;
-  Small& operator=(const Small&) = delete;
+  OneStream(const OneStream&) = delete;
+  OneStream& operator=(const OneStream&) = delete;
 
-  // Memory of `bytes` in the half that is being filled, for a copy on this stream.
-  std::byte* place(std::size_t bytes, cudaStream_t stream) {
-    if (used + bytes > kHalf) {
-      KEEL_CUDA_CALL(cudaEventRecord(free[half], stream));
-      half ^= 1;
-      used = 0;
-      KEEL_CUDA_CALL(cudaEventSynchronize(free[half]));
-    }
-    std::byte* const first = memory + std::size_t(half) * kHalf + used;
-    used += (bytes + 63) / 64 * 64;
-    return first;
+  std::byte* pinned() override { return pinned_; }
+  void put(std::byte* dst, std::size_t offset, std::size_t bytes) override {
+    KEEL_CUDA_CALL(cudaMemcpyAsync(dst, pinned_ + offset, bytes, cudaMemcpyHostToDevice, work_));
   }
+  void leave(int half) override { KEEL_CUDA_CALL(cudaEventRecord(free_[half], work_)); }
+  void wait_free(int half) override { KEEL_CUDA_CALL(cudaEventSynchronize(free_[half])); }
 
-  std::byte* memory = nullptr;
-  cudaEvent_t free[2];  // reached when the device has read the half
-  std::size_t used = 0;
-  int half = 0;
+ private:
+  cudaStream_t work_;
+  std::byte* pinned_ = nullptr;
+  cudaEvent_t free_[2] = {};
 };
+
+}  // namespace
 
 Uploads::Uploads(cudaStream_t work) : work_(work) {}
 Uploads::~Uploads() = default;
@@ -97,9 +91,8 @@ void Uploads::upload(std::byte* dst, const std::byte* src, std::size_t bytes) {
     if (!large_) large_ = std::make_unique<Staging>(std::make_unique<TwoStreams>(work_), kHalf);
     return large_->upload(dst, src, bytes);
   }
-  if (!small_) small_ = std::make_unique<Small>();
-  const void* const staged = std::memcpy(small_->place(bytes, work_), src, bytes);
-  KEEL_CUDA_CALL(cudaMemcpyAsync(dst, staged, bytes, cudaMemcpyHostToDevice, work_));
+  if (!small_) small_ = std::make_unique<SmallStaging>(std::make_unique<OneStream>(work_), kHalf);
+  small_->upload(dst, src, bytes);
 }
 
 }  // namespace keel::cuda

@@ -66,9 +66,50 @@ class Staging {
   int half_ = 0;
 };
 
+// SmallStaging asks this of a device, which has a stream of work only. Halves are as above.
+class SmallStagingDevice {
+ public:
+  virtual ~SmallStagingDevice() = default;
+  virtual std::byte* pinned() = 0;
+  // The stream of work copies these bytes from pinned memory.
+  virtual void put(std::byte* dst, std::size_t offset, std::size_t bytes) = 0;
+  // The half is free when the stream of work has come to here.
+  virtual void leave(int half) = 0;
+  // The host waits until the half, if it was ever left, is free.
+  virtual void wait_free(int half) = 0;
+};
+
+// How small data come from the host: from pinned memory to their place at once, for a second
+// stream would cost more time than it saves.
+class SmallStaging {
+ public:
+  SmallStaging(std::unique_ptr<SmallStagingDevice> device, std::size_t bytes_of_half)
+      : device_(std::move(device)), bytes_of_half_(bytes_of_half) {}
+
+  // At most `bytes_of_half`. `src` may change as soon as the call returns.
+  void upload(std::byte* dst, const std::byte* src, std::size_t bytes) {
+    if (used_ + bytes > bytes_of_half_) {
+      device_->leave(half_);
+      half_ = 1 - half_;
+      used_ = 0;
+      device_->wait_free(half_);
+    }
+    const std::size_t offset = std::size_t(half_) * bytes_of_half_ + used_;
+    std::memcpy(device_->pinned() + offset, src, bytes);
+    device_->put(dst, offset, bytes);
+    used_ += (bytes + kAligned - 1) / kAligned * kAligned;
+  }
+
+ private:
+  static constexpr std::size_t kAligned = 64;
+
+  std::unique_ptr<SmallStagingDevice> device_;
+  std::size_t bytes_of_half_, used_ = 0;
+  int half_ = 0;
+};
+
 #ifndef KEEL_CUDA_EMULATED
-// All that a device gets from the host, on its stream of work. What is small goes from pinned
-// memory to its place at once, for another stream would cost more time than it saves.
+// All that a device gets from the host, on its stream of work.
 class Uploads {
  public:
   explicit Uploads(cudaStream_t work);
@@ -79,10 +120,9 @@ class Uploads {
   void upload(std::byte* dst, const std::byte* src, std::size_t bytes);
 
  private:
-  struct Small;
   cudaStream_t work_;
-  std::unique_ptr<Small> small_;    // made when the first copy needs it
-  std::unique_ptr<Staging> large_;  // the same
+  std::unique_ptr<SmallStaging> small_;  // made when the first copy needs it
+  std::unique_ptr<Staging> large_;       // the same
 };
 #endif
 

@@ -72,6 +72,7 @@ std::map<int, World> worlds;
 std::map<const std::byte*, std::size_t> rooms;  // of the GPU
 int next_id = 1;
 int calls_of[4];  // sends, receipts, gathers, sums
+int async_error = kSuccess;
 
 thread_local int group_depth = 0;
 
@@ -142,6 +143,12 @@ extern "C" {
 
 // How often each function was called by all ranks, for tests: sends, receipts, gathers, sums.
 const int* fake_nccl_calls() { return calls_of; }
+
+// From now on communicators say that something went wrong in the background, or with 0 nothing.
+void fake_nccl_fail(int error) {
+  const std::lock_guard lock(mutex);
+  async_error = error;
+}
 
 int cudaSetDevice(int number) {
   current_device = number;
@@ -227,7 +234,8 @@ int ncclCommDestroy(void* comm) {
 }
 
 int ncclCommGetAsyncError(void*, int* error) {
-  *error = kSuccess;
+  const std::lock_guard lock(mutex);
+  *error = async_error;
   return kSuccess;
 }
 

@@ -1,5 +1,5 @@
-// How data come from the host by two streams: against a device whose streams go on in any order
-// that events allow.
+// How data come from the host by two streams or one: against a device whose streams go on in any
+// order that events allow.
 #include "backends/cuda/staging.h"
 
 #include <doctest/doctest.h>
@@ -128,6 +128,53 @@ TEST_CASE("cuda staging: four halves are on their way before the host waits for 
   staging.upload(got.data(), source.data(), 1);
   CHECK(streams.waits_for_work > 0);
   streams.finish();
+}
+
+// A stream that runs only when the host waits for it, as far as it must.
+class LateStream : public SmallStagingDevice {
+ public:
+  std::byte* pinned() override { return pinned_.data(); }
+  void put(std::byte* dst, std::size_t offset, std::size_t bytes) override {
+    REQUIRE(offset + bytes <= pinned_.size());
+    work_.push_back(
+        [this, dst, offset, bytes] { std::memcpy(dst, pinned_.data() + offset, bytes); });
+  }
+  void leave(int half) override {
+    ++left_[half];
+    work_.push_back([this, half] { ++free_[half]; });
+  }
+  void wait_free(int half) override {
+    while (free_[half] < left_[half]) step();
+  }
+  void finish() {
+    while (!work_.empty()) step();
+  }
+
+ private:
+  void step() {
+    work_.front()();
+    work_.pop_front();
+  }
+
+  std::vector<std::byte> pinned_ = std::vector<std::byte>(2 * kHalf);
+  std::deque<std::function<void()>> work_;
+  int left_[2] = {}, free_[2] = {};
+};
+
+TEST_CASE("cuda staging: small copies arrive though the device reads them late") {
+  auto owned = std::make_unique<LateStream>();
+  LateStream& stream = *owned;
+  SmallStaging staging(std::move(owned), kHalf);
+  std::mt19937 random(1);
+  std::vector<std::byte> sent, got(50'000);
+  while (sent.size() < got.size()) {
+    std::vector<std::byte> source(std::min(got.size() - sent.size(), 1 + random() % kHalf));
+    for (std::byte& byte : source) byte = std::byte(random());
+    staging.upload(got.data() + sent.size(), source.data(), source.size());
+    sent.insert(sent.end(), source.begin(), source.end());
+  }
+  stream.finish();
+  CHECK(got == sent);
 }
 
 }  // namespace

@@ -152,6 +152,26 @@ TEST_CASE("nccl: small values go by the host, in both directions") {
   CHECK(after[1] - before[1] == 1);
 }
 
+TEST_CASE("nccl: what went wrong in the background is an error, and not a sum") {
+  void* library = dlopen(fake_options(1).library.c_str(), RTLD_NOW);
+  const auto fail = reinterpret_cast<void (*)(int)>(dlsym(library, "fake_nccl_fail"));
+  std::string said;
+  run_nccl(2, [&](Communicator& all) {
+    fail(3);
+    all.wait_for_all();
+    std::vector<float> values{1, 2};
+    try {
+      all.add_up(values);
+    } catch (const Error& error) {
+      if (all.rank() == 0) said = error.what();
+    }
+    all.wait_for_all();
+  });
+  fail(0);
+  CHECK(said.find("NCCL") != std::string::npos);
+  CHECK(said.find("fake NCCL: wrong use") != std::string::npos);
+}
+
 std::vector<float> nccl_term(std::int64_t shard) {
   std::vector<float> term;
   const Philox random(7, std::uint64_t(shard));
