@@ -50,7 +50,8 @@ TEST_CASE("backend pool2d: every geometry, with gradients") {
 TEST_CASE("backend max_pool2d: the first on ties, infinities, and a NaN that wins") {
   Tensor x(DType::kF64, {1, 2, 4, 6});
   for (std::int64_t i = 0; i < x.elements(); ++i) x.as<double>()[std::size_t(i)] = double(i % 3);
-  for (int i : {0, 7, 17, 23}) x.as<double>()[std::size_t(i)] = NAN;  // the first of a window, or later
+  // The first of a window, and later ones.
+  for (int i : {0, 7, 17, 23}) x.as<double>()[std::size_t(i)] = NAN;
   for (int i : {2, 3, 8, 9}) x.as<double>()[std::size_t(i)] = -INFINITY;
   x.as<double>()[4] = INFINITY;
   OpCase c = case_of(std::move(x), ops::max_pool2d, 2, 2);
