@@ -48,6 +48,8 @@ LONG = ("mnist_mlp", [*OFTEN, "train.shards=6", "train.max_steps=150", "data.tra
 SHORT = ("mnist_mlp", [*OFTEN, "train.shards=3", "train.max_steps=30", "data.train_rows=1500",
                        "train.batch=60"])
 
+SILENCE = 8  # kStallSeconds of backends/mpi/mpi_ranks.h
+
 
 class Wrong(Exception):
     """Bytes differ, or a run ended as it should not."""
@@ -278,6 +280,21 @@ def check_stall(run, temp, _):
         expect(process.returncode != 0, "a stalled rank passes for a success")
 
 
+def check_suspended(run, temp, _):
+    """Ranks that all stopped together, as those of a laptop that sleeps, go on."""
+    folder = temp / "suspended"
+    with run.running(3, words_of(LONG, folder)) as process:
+        wait_for_steps(folder, 3, process)
+        ranks = ranks_of(process).values()
+        for rank in ranks:
+            os.kill(rank, signal.SIGSTOP)
+        time.sleep(SILENCE + 3)
+        before = len(steps(folder))
+        for rank in ranks:
+            os.kill(rank, signal.SIGCONT)
+        wait_for_steps(folder, before + 5, process)
+
+
 def check_refusals(run, temp, _):
     """An error of every rank is reported once."""
     with run.running(3, words_of(("mnist_mlp", ["train.shards=2"]), temp / "few")) as process:
@@ -357,7 +374,7 @@ def check_nccl(run, temp, _):
 
 
 CHECKS = [check_refusals, check_unlike, check_nccl, check_bench, check_answers,
-          check_same_bytes, check_moved, check_signal, check_kills, check_stall]
+          check_same_bytes, check_moved, check_signal, check_kills, check_stall, check_suspended]
 if os.environ.get("KEEL_THOROUGH") == "1":
     CHECKS.append(check_long)
 
