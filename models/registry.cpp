@@ -43,9 +43,9 @@ std::span<const ModelEntry> all_models() { return entries(); }
 void add_model(ModelEntry entry) {
   expect_not_frozen("model", entry.name);
   const bool is_taken = std::ranges::count(entries(), entry.name, &ModelEntry::name) > 0;
-  check(!entry.name.empty() && !is_taken, ErrorKind::kUsage, "model: expected a new name, got '{}'",
+  check(!entry.name.empty() && !is_taken, ErrorKind::kUsage, "task: expected a new name, got '{}'",
         entry.name);
-  check(!entry.recipes.empty(), ErrorKind::kUsage, "model {}: expected a recipe, got none",
+  check(!entry.recipes.empty(), ErrorKind::kUsage, "task {}: expected a recipe, got none",
         entry.name);
   entries().push_back(std::move(entry));
 }
@@ -56,7 +56,7 @@ const ModelEntry& find_model(std::string_view name) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  fail(ErrorKind::kUsage, "model: {}", unknown_name(name, names));
+  fail(ErrorKind::kUsage, "task: {}", unknown_name(name, names));
 }
 
 const std::string& find_recipe(const ModelEntry& entry, std::string_view name) {

@@ -194,7 +194,7 @@ int run_norm(const NormArgs& args);
 
 struct CompareArgs {
   RunArgs run;                       // all but backend; model is the first word of `subject`
-  std::vector<std::string> subject;  // MODEL, or "op" or "norm" and a name
+  std::vector<std::string> subject;  // TASK, or "op" or "norm" and a name
   bool all_ops = false, unfused = false, as_run = false, rank = false;
   bool strict = false;                // results that were not judged or are suspect fail, too
   bool names = false;                 // only print the names of arrays

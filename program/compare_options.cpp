@@ -26,13 +26,13 @@ examples:
 
 void add_choices_of_run(CLI::App& app, RunArgs& args) {
   args.usual_recipe = "laptop";
-  app.add_option("--recipe", args.recipe, "a recipe of the model, or the path of a .toml file")
+  app.add_option("--recipe", args.recipe, "a recipe of the task, or the path of a .toml file")
       ->default_str(args.usual_recipe);
   app.add_option("--data", args.data, "builtin, or a folder with the real data");
   app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");
   app.add_option(
       "--compute", args.compute,
-      "f32 or bf16: for a model shorthand for --set train.compute=...; for an op the type "
+      "f32 or bf16: for a task shorthand for --set train.compute=...; for an op the type "
       "of the factors of products, for a norm that of x, dy, y and dx");
   app.add_option("--set", args.sets, "override a value of the recipe: section.key=value")
       ->type_name("KEY=VALUE")
@@ -69,7 +69,7 @@ void add_outputs(CLI::App& app, CompareArgs& args) {
 void add_compare(Command command) {
   CLI::App* app = command.app.add_subcommand("compare", "compare backends node by node");
   auto args = std::make_shared<CompareArgs>();
-  app->add_option("subject", args->subject, "a model, or: op NAME, norm VARIANT")->expected(0, -1);
+  app->add_option("subject", args->subject, "a task, or: op NAME, norm VARIANT")->expected(0, -1);
   app->add_flag("--all-ops", args->all_ops, "every op and every norm");
   app->add_option("--case", args->input_case,
                   "for an op small or large, for a norm a case such as tokens or 'hard rows'; "
@@ -96,7 +96,7 @@ void add_compare(Command command) {
   CLI::Option* unfused =
       app->add_flag("--unfused", args->unfused, "the graph as it was built, without the passes");
   app->add_flag("--as-run", args->as_run,
-                "a model's graph as the backend runs it, with the passes that it asks for; needs "
+                "a task's graph as the backend runs it, with the passes that it asks for; needs "
                 "--backends with one name")
       ->excludes(unfused)
       ->excludes(steps);

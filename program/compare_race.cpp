@@ -138,7 +138,7 @@ int run_compare_training(const CompareArgs& args) {
   auto* model = subjects.all.size() == 1
                     ? dynamic_cast<compare::ModelSubject*>(subjects.all[0].get())
                     : nullptr;
-  check(model != nullptr, ErrorKind::kUsage, "--steps: expected a model, which can be trained");
+  check(model != nullptr, ErrorKind::kUsage, "--steps: expected a task, which can be trained");
   const compare::RaceOptions options{.steps = args.steps, .perturb = !args.perturb.empty()};
   const compare::Race race =
       compare::run_race(*backends.reference, backends.all(), *model, options);

@@ -208,9 +208,9 @@ ComparedBackends compared_backends(const CompareArgs& args) {
 ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBackends& backends) {
   ComparedSubjects subjects;
   check(args.all_ops == args.subject.empty(), ErrorKind::kUsage,
-        "compare: expected a model, op NAME or norm VARIANT, or only --all-ops");
+        "compare: expected a task, op NAME or norm VARIANT, or only --all-ops");
   const bool is_model = args.subject.size() == 1;
-  check(is_model || !args.as_run, ErrorKind::kUsage, "--as-run: expected a model to compare");
+  check(is_model || !args.as_run, ErrorKind::kUsage, "--as-run: expected a task to compare");
   const std::string kind = args.all_ops ? "" : args.subject[0];
   const bool is_layer = kind == "op" || kind == "norm";
   check(args.all_ops || args.subject.size() == (is_layer ? 2 : 1), ErrorKind::kUsage,

@@ -38,7 +38,7 @@ void add_train(Command command) {
   CLI::App* app = command.app.add_subcommand("train", "train a task, or continue a run");
   auto args = std::make_shared<TrainArgs>();
   add_run_options(*app, args->run, "laptop");
-  app->add_option("--out", args->out, "folder of the run (default runs/MODEL-RECIPE)");
+  app->add_option("--out", args->out, "folder of the run (default runs/TASK-RECIPE)");
   CLI::Option* resume =
       app->add_option("--resume", args->resume, "continue the run in this folder");
   app->add_option("--seed", args->seed, "shorthand for --set train.seed=...");
@@ -200,7 +200,7 @@ void add_list(Command command) {
                   "tasks (or models), recipes, keys, norms, backends, ops, studies, observers or\n"
                   "tables; without it: the kinds")
       ->check(CLI::IsMember(what));
-  app->add_option("name", args->name, "for norms: only this one; for keys: those of this model");
+  app->add_option("name", args->name, "for norms: only this one; for keys: those of this task");
   CLI::Option* json = app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->add_flag("--markdown", args->markdown, "with keys: print the page docs/keys.md")
       ->excludes(json);
@@ -233,7 +233,7 @@ void add_inspect(Command command) {
   CLI::App* app =
       command.app.add_subcommand("inspect", "inspect a graph, memory, a checkpoint or data");
   app->require_subcommand(1);
-  CLI::App* graph = app->add_subcommand("graph", "the graph of a model, and its memory plan");
+  CLI::App* graph = app->add_subcommand("graph", "the graph of a task, and its memory plan");
   auto args = std::make_shared<GraphArgs>();
   add_run_options(*graph, args->run, "paper")->required();
   add_choice(*graph, "--mode", args->mode, {"step", "evaluate"}, "which graph");

@@ -37,7 +37,7 @@ train::Job with_settings(train::Job job, const PredictArgs& args) {
     const task::OptionValues options = job.task().options();
     check(std::ranges::any_of(options, [](const auto& o) { return o.first == "tokenized"; }),
           ErrorKind::kUsage,
-          "predict --tokenized: expected a model of translation, got {}, which takes lines in only "
+          "predict --tokenized: expected a run of translation, got {}, which takes lines in only "
           "one form",
           job.task().name());
     settings.emplace_back("model.tokenized=true");

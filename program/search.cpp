@@ -98,7 +98,7 @@ int run_search(TrainArgs args, int processes) {
   check(processes == 1, ErrorKind::kUsage,
         "train --search: expected one process, which starts others, got {}", processes);
   check(!args.run.model.empty(), ErrorKind::kUsage,
-        "train: expected a model (see keel list tasks) with --search");
+        "train: expected a task (see keel list tasks) with --search");
   spell_out(args);
   const std::vector<SearchKey> keys = read_searches(args);
   draft_config(args.run);  // an error of the recipe itself names no point

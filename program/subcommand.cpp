@@ -65,8 +65,8 @@ void add_backend_options(CLI::App& app, RunArgs& args) {
 
 CLI::Option* add_run_options(CLI::App& app, RunArgs& args, const std::string& default_recipe) {
   args.usual_recipe = default_recipe;
-  CLI::Option* model = app.add_option("model", args.model, "the model (see keel list tasks)");
-  app.add_option("--recipe", args.recipe, "a recipe of the model, or the path of a .toml file")
+  CLI::Option* model = app.add_option("task", args.model, "a task (see keel list tasks)");
+  app.add_option("--recipe", args.recipe, "a recipe of the task, or the path of a .toml file")
       ->default_str(default_recipe);
   app.add_option("--data", args.data, "builtin, or a folder with the real data");
   app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");

@@ -134,7 +134,7 @@ train::Job resumed_job(const TrainArgs& args) {
 // Settles the options of a new run and its folder.
 void begin_run(TrainArgs& args, bool writes) {
   check(!args.run.model.empty(), ErrorKind::kUsage,
-        "train: expected a model (see keel list tasks) or --resume FOLDER");
+        "train: expected a task (see keel list tasks) or --resume FOLDER");
   expect_one("--seed", args.seed, "train.seed", args.run.sets);
   if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
   if (args.out.empty()) args.out = default_folder(args.run);

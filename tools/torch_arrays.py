@@ -5,7 +5,7 @@
     numpy.savez("torch.npz", **arrays)
 
 The second argument gives, for each module by its path, the node of keel's graph whose output the
-module's output is (`keel compare MODEL --unfused --names` lists the nodes). Taken are the module's
+module's output is (`keel compare TASK --unfused --names` lists the nodes). Taken are the module's
 output, the gradient of its input and the gradients of its weight and bias: what keel calls
 NODE, NODE.backward.OP_backward, and .1 and .2 of it; of a linear layer NODE.backward.matmul,
 NODE.backward.matmul.2 (turned over, as keel's weights are) and NODE.backward.sum.

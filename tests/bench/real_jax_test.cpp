@@ -110,7 +110,7 @@ TEST_CASE("jax peer: steps that it does not take") {
   CHECK(refusal({"model.dropout=0.2"}, "text_classifier").starts_with("expected model.dropout=0"));
   CHECK(refusal({"model.dropout=0"}, "char_lm") ==
         "expected model.architecture=llama for JAX, got transformer_xl");
-  CHECK(refusal({}, "deep_linear").starts_with("expected a model of mnist_mlp, mnist_cnn,"));
+  CHECK(refusal({}, "deep_linear").starts_with("expected a task of mnist_mlp, mnist_cnn,"));
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST_CASE("registry: a recipe is found by its former name, too") {
 }
 
 TEST_CASE("registry: unknown names are refused with the nearest") {
-  test::check_refused([] { find_model("mnist_cn"); }, "model: 'mnist_cn'", "nearest: 'mnist_cnn'");
+  test::check_refused([] { find_model("mnist_cn"); }, "task: 'mnist_cn'", "nearest: 'mnist_cnn'");
   test::check_refused([] { find_recipe(find_model("mnist_mlp"), "labtop"); },
                       "recipe of mnist_mlp: 'labtop'", "nearest: 'laptop'");
 }

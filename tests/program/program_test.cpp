@@ -55,7 +55,7 @@ TEST_CASE("program: the help tells the exit codes, --version the version") {
 TEST_CASE("program: a wrong command line is refused with one line") {
   check_refusal(run_keel({}), 2, "subcommand is required");
   check_refusal(run_keel({"tarin"}), 2);
-  check_refusal(run_keel({"train"}), 2, "expected a model");
+  check_refusal(run_keel({"train"}), 2, "expected a task");
   check_refusal(run_keel({"train", "mnist_mlp", "--bach", "3"}), 2, "--bach");
   check_refusal(run_keel({"train", "mnist_mlp", "--threads", "many"}), 2, "many");
   check_refusal(run_keel({"train", "mnist_mlp", "--threads", "100000"}), 2, "--threads");

@@ -129,7 +129,7 @@ TEST_CASE("refusals: unknown names and values out of range" * doctest::test_suit
     int code;
     const char* part;
   } rows[] = {
-      {{"mnist_mpl"}, 2, "model: 'mnist_mpl' is unknown; nearest: 'mnist_mlp'"},
+      {{"mnist_mpl"}, 2, "task: 'mnist_mpl' is unknown; nearest: 'mnist_mlp'"},
       {{"mnist_mlp", "--norm", "lernorm"}, 2, "nearest: 'layernorm'"},
       {{"mnist_mlp", "--norm", "batchnorm{kep=1}"}, 2, "nearest: 'keep'"},
       {{"mnist_mlp", "--backend", "onednm"}, 2, "nearest: 'onednn'"},

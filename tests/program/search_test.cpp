@@ -238,7 +238,7 @@ TEST_CASE("search: what is refused before anything is trained") {
     check_refusal(run_keel(search(temp / "out", row.searches, row.more)), 2, row.part);
     CHECK_FALSE(fs::exists(temp / "out"));
   }
-  check_refusal(run_keel({"train", "--search", "train.lr=1,2"}), 2, "expected a model");
+  check_refusal(run_keel({"train", "--search", "train.lr=1,2"}), 2, "expected a task");
   check_refusal(run_keel({"train", "--search", "train.lr=1,2", "--resume", "x"}), 2,
                 "--resume excludes --search");
 }

@@ -187,7 +187,7 @@ TEST_CASE("predict: a task without a search has no scores") {
   check_refusal(run_keel({"predict", temp / "run", "--scores"}, {.in = temp / "in"}), 2,
                 "predict: dependency_parser does not rank answers");
   check_refusal(run_keel({"predict", temp / "run", "--tokenized"}, {.in = temp / "in"}), 2,
-                "predict --tokenized: expected a model of translation, got dependency_parser");
+                "predict --tokenized: expected a run of translation, got dependency_parser");
 }
 
 TEST_CASE("predict: lines that no training has seen" * doctest::test_suite("slow")) {

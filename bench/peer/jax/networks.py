@@ -23,7 +23,7 @@ class Network:
         self.channels_last = channels_last
         expect_no_dropout(self.options)
         if case["model"] not in NETWORKS:
-            raise ValueError(f"expected a model of {', '.join(NETWORKS)} for JAX, got "
+            raise ValueError(f"expected a task of {', '.join(NETWORKS)} for JAX, got "
                              f"{case['model']}")
         if channels_last and not any(value.ndim == 4 for value in inputs.values()):
             raise ValueError("there are no images")

@@ -78,12 +78,12 @@ TEST_CASE("own tasks: a name that is taken and a task without recipes are refuse
       [&] {
         models::add_model({"mnist_mlp", make, {{"laptop", ""}}});
       },
-      "model: expected a new name, got 'mnist_mlp'");
+      "task: expected a new name, got 'mnist_mlp'");
   test::check_refused(
       [&] {
         models::add_model({"", make, {{"laptop", ""}}});
       },
-      "model: expected a new name, got ''");
+      "task: expected a new name, got ''");
   test::check_refused(
       [&] {
         models::add_model({"own", make, {}});
