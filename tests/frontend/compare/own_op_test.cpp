@@ -88,7 +88,7 @@ TEST_CASE("own tasks: a name that is taken and a task without recipes are refuse
       [&] {
         models::add_model({"own", make, {}});
       },
-      "model own: expected a recipe, got none");
+      "task own: expected a recipe, got none");
 }
 
 // Layer norm is differentiated exactly; detach norm takes its statistics for constants.
