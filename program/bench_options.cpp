@@ -125,7 +125,7 @@ void add_bench_softmax(CLI::App& bench, Command command) {
 
 void add_bench_ranks(CLI::App& bench, Command command) {
   CLI::App* app =
-      bench.add_subcommand("ranks", "a step by several processes, and an estimate for more of them");
+      bench.add_subcommand("ranks", "a step by several processes, and an estimate for more");
   auto args = std::make_shared<RanksBenchArgs>();
   add_run_options(*app, args->run, "laptop")->required();
   const auto add_size = [&](const char* name, int& count, int least, const char* about) {

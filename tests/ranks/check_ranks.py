@@ -48,8 +48,6 @@ LONG = ("mnist_mlp", [*OFTEN, "train.shards=6", "train.max_steps=150", "data.tra
 SHORT = ("mnist_mlp", [*OFTEN, "train.shards=3", "train.max_steps=30", "data.train_rows=1500",
                        "train.batch=60"])
 
-SILENCE = 8  # kStallSeconds of backends/mpi/mpi_ranks.h
-
 
 class Wrong(Exception):
     """Bytes differ, or a run ended as it should not."""
@@ -66,23 +64,23 @@ def words_of(case, folder):
     return [model, "--out", str(folder), *sets]
 
 
+def launcher(ranks):
+    """The command that starts so many ranks; 0 stands for a process without a launcher."""
+    return ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none",
+            "--allow-run-as-root"] if ranks else []
+
+
 class Runner:
     def __init__(self, build):
         self.keel = str(pathlib.Path(build).resolve() / "keel")
 
-    def start(self, ranks, words, threads=1, **variables):
-        """Starts keel train as so many ranks; 0 stands for a process without a launcher."""
-        launch = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none",
-                  "--allow-run-as-root"] if ranks else []
-        return subprocess.Popen([*launch, self.keel, "train", *words, "--quiet", "--threads",
-                                 str(threads)],
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                env={**os.environ, **variables})
-
     @contextlib.contextmanager
     def running(self, ranks, words, threads=1, **variables):
-        """start(), and nothing of it is left in the end, however that comes."""
-        process = self.start(ranks, words, threads, **variables)
+        """keel train as so many ranks. Nothing of it is left in the end, however that comes."""
+        process = subprocess.Popen([*launcher(ranks), self.keel, "train", *words, "--quiet",
+                                    "--threads", str(threads)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True,
+                                   env={**os.environ, **variables})
         try:
             yield process
         finally:
@@ -94,19 +92,16 @@ class Runner:
         expect(process.returncode == 0, f"{ranks} ranks end with {process.returncode}: {output}")
 
     def answer(self, ranks, words, given):
-        """keel's output for the lines given; 0 ranks stand for a process without a launcher."""
-        launch = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none",
-                  "--allow-run-as-root"] if ranks else []
-        done = subprocess.run([*launch, self.keel, *words, "--threads", "1"], input=given,
+        """keel's output for the lines given."""
+        done = subprocess.run([*launcher(ranks), self.keel, *words, "--threads", "1"], input=given,
                               capture_output=True, text=True, timeout=300)
         expect(done.returncode == 0, f"{ranks} ranks end with {done.returncode}: {done.stderr}")
         return done.stdout
 
     def has_mpi(self):
         """Whether two processes find each other: a wrong option is then what they end of."""
-        done = subprocess.run(["mpirun", "-n", "2", "--oversubscribe", "--allow-run-as-root",
-                               self.keel, "train", "mnist_mlp", "--set", "train.shards=1"],
-                              capture_output=True, text=True)
+        done = subprocess.run([*launcher(2), self.keel, "train", "mnist_mlp", "--set",
+                               "train.shards=1"], capture_output=True, text=True)
         return "built without MPI" not in done.stderr
 
 
@@ -282,17 +277,15 @@ def check_stall(run, temp, _):
 
 def check_suspended(run, temp, _):
     """Ranks that all stopped together, as those of a laptop that sleeps, go on."""
-    folder = temp / "suspended"
-    with run.running(3, words_of(LONG, folder)) as process:
-        wait_for_steps(folder, 3, process)
-        ranks = ranks_of(process).values()
-        for rank in ranks:
+    with run.running(3, words_of(LONG, temp)) as process:
+        wait_for_steps(temp, 3, process)
+        for rank in (ranks := ranks_of(process).values()):
             os.kill(rank, signal.SIGSTOP)
-        time.sleep(SILENCE + 3)
-        before = len(steps(folder))
+        time.sleep(11)  # longer than kStallSeconds of mpi_ranks.h
+        before = len(steps(temp))
         for rank in ranks:
             os.kill(rank, signal.SIGCONT)
-        wait_for_steps(folder, before + 5, process)
+        wait_for_steps(temp, before + 5, process)
 
 
 def check_refusals(run, temp, _):
@@ -392,9 +385,7 @@ def main():
         print("skipped: ranks: there is no mpirun, or keel is built without MPI")
         return 0
     wrong = 0
-    for check in CHECKS:
-        if args.filter not in check.__name__:
-            continue
+    for check in [c for c in CHECKS if args.filter in c.__name__]:
         with tempfile.TemporaryDirectory() as temp:
             try:
                 check(run, pathlib.Path(temp), args.kills)

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/kernels/functions.cuh"
 #include "backends/cuda/kernels/norm/columns.cuh"
+#include "src/ops/norm/norm.h"
 
 namespace keel::cuda {
 
@@ -143,6 +144,51 @@ void run_curve_backward(const Binding& b, const CurveBackward& t, const RowSizes
   column_sums(curve_row(sizes), CurveColumns{{}, {of_alpha, of_shift}}, partial,
               StoreSums<2>{{t.dalpha, t.dshift}});
   map_columns(curve_columns(sizes), CurveGradient<Curve>{{t.x, t.dy}, t.gain, t.numbers, t.dx});
+}
+
+// The norm's shift, or none where its inputs or gradients have no such place.
+template <class Places>
+TensorRef shift_of(const std::vector<TensorRef>& tensors) {
+  if constexpr (requires { Places::kShift; }) {
+    return tensors[Places::kShift];
+  } else if constexpr (requires { Places::kDshift; }) {
+    return tensors[Places::kDshift];
+  } else {
+    return {};
+  }
+}
+
+template <class Curve, class Attrs, class In>
+Prepared prepare_curve(const NodeContext& context) {
+  const RowSizes sizes = row_sizes(context.input(In::kX).shape, context.attrs<Attrs>().axes);
+  return kernel_of([=](const Binding& b) {
+    run_curve<Curve>({.x = Data(b.inputs[In::kX]),
+                      .gain = input(b.inputs[In::kGain]),
+                      .bias = input(b.inputs[In::kBias]),
+                      .numbers = {input(b.inputs[In::kAlpha]), input(shift_of<In>(b.inputs))},
+                      .y = Result(b.outputs[NormOutput::kY])},
+                     sizes);
+  });
+}
+
+template <class Curve, class Attrs, class In, class Out>
+Prepared prepare_curve_backward(const NodeContext& context) {
+  const RowSizes sizes = row_sizes(context.input(In::kX).shape, context.attrs<Attrs>().axes);
+  const auto run = [=](const Binding& b) {
+    run_curve_backward<Curve>(
+        b,
+        {.x = Data(b.inputs[In::kX]),
+         .dy = Data(b.inputs[In::kDy]),
+         .gain = input(b.inputs[In::kGain]),
+         .numbers = {input(b.inputs[In::kAlpha]), input(shift_of<In>(b.inputs))},
+         .dx = Result(b.outputs[Out::kDx]),
+         .dgain = output(b.outputs[Out::kDgain]),
+         .dbias = output(b.outputs[Out::kDbias]),
+         .dalpha = output(b.outputs[Out::kDalpha]),
+         .dshift = output(shift_of<Out>(b.outputs))},
+        sizes);
+  };
+  return kernel_of(run, curve_workspace(sizes));
 }
 
 }  // namespace keel::cuda

@@ -39,44 +39,17 @@ HWY_EXPORT(backward);
 HWY_EXPORT(add_up);
 
 Prepared prepare_dyt(const NodeContext& context) {
-  using In = DytInput;
-  const RowBlocks blocks = independent_row_blocks(
-      row_sizes(context.input(In::kX).shape, context.attrs<DytAttrs>().axes));
-  return kernel_of([=](const Binding& b) {
-    const CurveForward tensors{.binding = b,
-                               .x = b.inputs[In::kX],
-                               .gain = b.inputs[In::kGain],
-                               .bias = b.inputs[In::kBias],
-                               .alpha = b.inputs[In::kAlpha],
-                               .shift = {}};
-    blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(forward)(tensors, range);
-    });
+  return prepare_curve<DytAttrs, DytInput>(context, [](auto&... of) {
+    HWY_DYNAMIC_DISPATCH(forward)(of...);
   });
 }
 
 Prepared prepare_dyt_backward(const NodeContext& context) {
-  using In = DytBackwardInput;
-  using Out = DytGradient;
-  const CurvePlan plan(
-      row_sizes(context.input(In::kX).shape, context.attrs<DytBackwardAttrs>().axes));
-  const auto run = [=](const Binding& b) {
-    const CurveBackward tensors{.binding = b,
-                                .x = b.inputs[In::kX],
-                                .gain = b.inputs[In::kGain],
-                                .alpha = b.inputs[In::kAlpha],
-                                .shift = {},
-                                .dy = b.inputs[In::kDy],
-                                .dgain = b.outputs[Out::kDgain],
-                                .dbias = b.outputs[Out::kDbias],
-                                .dalpha = b.outputs[Out::kDalpha],
-                                .dshift = {}};
-    plan.run([&](const GradientTile& tile) {
-      HWY_DYNAMIC_DISPATCH(backward)(tensors, plan, tile);
-    });
-    HWY_DYNAMIC_DISPATCH(add_up)(tensors, plan);
-  };
-  return kernel_of(run, plan.bytes());
+  return prepare_curve_backward<DytBackwardAttrs, DytBackwardInput, DytGradient>(
+      context, [](auto&... of) { HWY_DYNAMIC_DISPATCH(backward)
+                                 (of...); },
+      [](auto&... of) { HWY_DYNAMIC_DISPATCH(add_up)
+                        (of...); });
 }
 
 }  // namespace keel::onednn

@@ -3,31 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <utility>
 
-#include "backends/onednn/column_sums.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/row_blocks.h"
+#include "backends/onednn/kernels/norm/affine_rows.h"
 
-#ifndef KEEL_RMS_NORM_SUMS  // this file is compiled once per instruction set
-#define KEEL_RMS_NORM_SUMS
+#ifndef KEEL_RMS_NORM_WEIGHTS  // this file is compiled once per instruction set
+#define KEEL_RMS_NORM_WEIGHTS
 namespace keel::onednn {
 namespace {
-
-using In = RmsNormInput;
-using Out = RmsNormOutput;
-using BackIn = RmsNormBackwardInput;
-using BackOut = RmsNormGradient;
-
-// The kinds of sums, in the order in which write_gradients forms them.
-enum Sums : std::size_t { kGain, kBias, kSums };
-
-struct BackwardPlan {
-  ColumnSums sums;
-  bool is_wide;  // whether rows are so wide that dgain and dbias are summed up by themselves
-  const float* w = nullptr;  // the factor of xhat, or null for 1
-};
 
 // The workspace of offset + gain, after that of `before` bytes; none where the offset is 0.
 std::int64_t offset_bytes(const NodeContext& context, int gain, double offset) {
@@ -52,15 +35,16 @@ const float* weights(const TensorRef& gain, double offset, void* memory) {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/rms_norm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/column_sums-inl.h"
-#include "backends/onednn/simd/row_gradient-inl.h"
+#include "backends/onednn/simd/affine_rows-inl.h"
 #include "backends/onednn/simd/row_rms-inl.h"
-#include "backends/onednn/simd/wide_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
+
+using In = RmsNormInput;
+using Out = RmsNormOutput;
 
 // Writes y = x * rstd * w + bias of kRows rows from `row` on and saves rstd.
 template <class T, std::size_t kRows>
@@ -91,73 +75,34 @@ void forward(const Binding& b, const float* w, double eps, const RowRange& range
   });
 }
 
-template <class T>
-ScaledGradient gradient_of(const Binding& b, const float* w, std::size_t row, std::size_t width) {
-  ResultRows(b, width).prefetch(row * width, width);
-  const T *x = b.inputs[BackIn::kX].as<T>() + row * width,
-          *dy = b.inputs[BackIn::kDy].as<T>() + row * width;
-  const float rstd = b.inputs[BackIn::kRstd].as<float>()[row];
-  const double products = row_products(x, dy, width, rstd, {w, nullptr});
-  return {splat(rstd), splat(float(products / double(width))), splat(rstd)};
-}
+// What a row of the backward needs.
+struct Rows {
+  using In = RmsNormBackwardInput;
+  const float* gain;  // offset + gain
 
-// Writes dx of kRows rows from `row` on and adds their share of dgain and dbias to the sums.
-template <class T, std::size_t kRows>
-void backward_rows(const Binding& b, const float* w, std::size_t row, std::size_t width,
-                   BlockSums* sums) {
-  const GradientRows<T> rows =
-      gradient_rows(b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
-                    ResultRows(b, width), row * width, width);
-  [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
-    const ScaledGradient of_row[] = {gradient_of<T>(b, w, row + kRow, width)...};
-    write_gradients(rows, {w, nullptr}, sums, of_row[kRow]...);
+  template <class T>
+  ScaledGradient gradient(const Binding& b, std::size_t row, std::size_t width) const {
+    const T *x = b.inputs[In::kX].as<T>() + row * width,
+            *dy = b.inputs[In::kDy].as<T>() + row * width;
+    const float rstd = b.inputs[In::kRstd].as<float>()[row];
+    const double products = row_products(x, dy, width, rstd, {gain, nullptr});
+    return {splat(rstd), splat(float(products / double(width))), splat(rstd)};
   }
-  (std::make_index_sequence<kRows>());
+};
+
+void backward(const Binding& b, const float* w, const AffineBlock& block) {
+  affine_block(b, Rows{w}, block);
 }
 
-void backward(const Binding& b, const BackwardPlan& plan, std::size_t block, const RowRange& range,
-              const Neighbours& neighbours) {
-  const bool has_sums = !plan.is_wide && (b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias]);
-  std::optional<BlockSums> sums;
-  if (has_sums) sums.emplace(plan.sums, b.workspace, block);
-  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-    with_neighbours(b, neighbours, range, [&](const Binding& shown, const RowRange& part) HWY_ATTR {
-      for_row_groups(part, [&](auto rows, std::size_t row) HWY_ATTR {
-        backward_rows<T, rows()>(shown, plan.w, row, range.width, has_sums ? &*sums : nullptr);
-      });
-    });
-  });
-  if (has_sums) sums->end_run();
-}
-
-// Adds the sums of all blocks up to dgain and dbias (width), of which either may be absent.
-void add_up(const Binding& b, const BackwardPlan& plan, std::size_t width) {
-  const auto store = [&](Sums kind, const TensorRef& out) HWY_ATTR {
-    if (out) sum_over_blocks(plan.sums, b.workspace, kind, out.as<float>(), width);
-  };
-  store(kGain, b.outputs[BackOut::kDgain]);
-  store(kBias, b.outputs[BackOut::kDbias]);
-}
-
-template <class T>
-void add_up_wide_of(const Binding& b, const RowBlocks& blocks) {
-  const auto rows = std::size_t(blocks.rows), width = std::size_t(blocks.width);
-  const WideRows<T> in{b.inputs[BackIn::kX].as<T>(),
-                       b.inputs[BackIn::kDy].as<T>(),
-                       nullptr,
-                       b.inputs[BackIn::kRstd].as<float>(),
-                       nullptr,
-                       rows,
-                       width};
-  run_columns_of_rows(width, [&](std::size_t first, std::size_t n) HWY_ATTR {
-    write_wide_sums(in, first, n, b.outputs[BackOut::kDgain].as<float>(),
-                    b.outputs[BackOut::kDbias].as<float>());
-  });
-}
+void add_up(const Binding& b, const AffineRows& plan) { add_affine_sums(b, plan); }
 
 // Writes dgain and dbias of wide rows. It runs before dx is written, perhaps over dy.
 void add_up_wide(const Binding& b, const RowBlocks& blocks) {
-  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR { add_up_wide_of<T>(b, blocks); });
+  with_elements(b.inputs[Rows::In::kX], [&]<class T>(T) HWY_ATTR {
+    add_wide_sums(b, WideRows<T>{b.inputs[Rows::In::kX].as<T>(), b.inputs[Rows::In::kDy].as<T>(),
+                                 nullptr, b.inputs[Rows::In::kRstd].as<float>(), nullptr,
+                                 std::size_t(blocks.rows), std::size_t(blocks.width)});
+  });
 }
 
 }  // namespace
@@ -174,6 +119,7 @@ HWY_EXPORT(add_up);
 HWY_EXPORT(add_up_wide);
 
 Prepared prepare_rms_norm(const NodeContext& context) {
+  using In = RmsNormInput;
   const auto attrs = context.attrs<RmsNormAttrs>();
   const RowBlocks blocks =
       independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
@@ -189,29 +135,22 @@ Prepared prepare_rms_norm(const NodeContext& context) {
 }
 
 Prepared prepare_rms_norm_backward(const NodeContext& context) {
+  using In = RmsNormBackwardInput;
   const auto attrs = context.attrs<RmsNormBackwardAttrs>();
-  const RowSizes sizes = row_sizes(context.input(BackIn::kX).shape, attrs.axes);
-  const bool has_sums =
-      context.output(BackOut::kDgain).bytes() + context.output(BackOut::kDbias).bytes() > 0;
-  const bool wide = has_sums && is_wide(sizes);
-  const RowBlocks blocks = gradient_row_blocks(sizes, kSums, has_sums);
-  const BackwardPlan plan{ColumnSums(kSums, blocks.width, blocks.count), wide};
-  const std::int64_t of_sums = has_sums && !wide ? plan.sums.bytes() : 0;
-  const std::int64_t of_offset = offset_bytes(context, BackIn::kGain, attrs.offset);
+  const AffineRows plan(context, row_sizes(context.input(In::kX).shape, attrs.axes));
+  const std::int64_t of_offset = offset_bytes(context, In::kGain, attrs.offset);
   const auto run = [=](const Binding& b, const Neighbours& neighbours) {
-    BackwardPlan of_run = plan;
-    of_run.w = weights(b.inputs[BackIn::kGain], attrs.offset,
-                       static_cast<std::byte*>(b.workspace) + offset_place(of_sums));
-    if (wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, blocks);
-    blocks.run([&](std::size_t block, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(backward)(b, of_run, block, range, neighbours);
+    std::byte* const memory = static_cast<std::byte*>(b.workspace);
+    const float* const w =
+        weights(b.inputs[In::kGain], attrs.offset, memory + offset_place(plan.sum_bytes()));
+    if (plan.is_wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, plan.blocks);
+    plan.run(neighbours, [&](const AffineBlock& block) {
+      HWY_DYNAMIC_DISPATCH(backward)(b, w, block);
     });
-    if (!wide) HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
+    if (!plan.is_wide) HWY_DYNAMIC_DISPATCH(add_up)(b, plan);
   };
-  const std::int64_t workspace = of_offset > 0 ? offset_place(of_sums) + of_offset : of_sums;
-  // Sums of wide columns read all of dy before dx is written.
-  if (wide) return kernel_of([run](const Binding& b) { run(b, {}); }, workspace);
-  return row_kernel_of(blocks.width, run, workspace);
+  const std::int64_t bytes = plan.sum_bytes();
+  return plan.kernel(run, of_offset > 0 ? offset_place(bytes) + of_offset : bytes);
 }
 
 }  // namespace keel::onednn
