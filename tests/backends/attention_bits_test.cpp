@@ -1,4 +1,6 @@
 // Conditions that must not change a bit of attention: padding, the batch that a row is in, threads.
+#include <algorithm>
+
 #include "src/ops/attention.h"
 #include "tests/backends/kernel_checks.h"
 #include "tests/support/attention_step.h"

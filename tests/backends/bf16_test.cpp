@@ -1,6 +1,7 @@
 // bf16 on the backend under test: casts, and products and convolutions of bf16 factors.
 #include "src/core/bf16.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 

@@ -1,6 +1,7 @@
 // The density of a mixture against the judge, within what rounding may add.
 #include "src/ops/mixture_density.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/ops/layout.h"

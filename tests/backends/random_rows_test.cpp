@@ -1,5 +1,6 @@
 // Ops that draw random numbers give rows the same numbers however an update is split into batches
 // and however far its rows are padded.
+#include <algorithm>
 #include <cstring>
 
 #include "src/ops/dropout.h"

@@ -109,6 +109,13 @@ NORM_USERS = ["src/ops/norm/*", "backends/*/kernels/norm/*", "frontend/nn/*", "s
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
+# Some standard libraries bring these along with other headers, later ones do not.
+ALGORITHM = re.compile(
+    r"\bstd::((?:any_of|all_of|none_of|count|count_if|find|find_if|copy_n|copy_if|transform|sort|"
+    r"stable_sort|nth_element|unique|reverse|rotate|shuffle|generate|replace|for_each|clamp|"
+    r"minmax|max_element|min_element|is_sorted|binary_search)(?=[(<])|"
+    r"ranges::(?!data|size|begin|end|empty)\w+(?=\())")
+
 
 def within(path, folder):
     return path.startswith(folder + "/")
@@ -170,6 +177,22 @@ def check_guard(path, text):
         yield f"{path}:1: no #pragma once"
 
 
+def headers(root, path, seen):
+    """The libraries' headers that a file includes, itself or through ours."""
+    if path in seen or not (root / path).is_file():
+        return set()
+    seen.add(path)
+    named = [include[2] for include in map(INCLUDE.match, tree.lines(root, path)) if include]
+    return set(named).union(*(headers(root, header, seen) for header in named))
+
+
+def check_algorithm(root, path, text):
+    for number, line in enumerate(text, 1):
+        if (found := ALGORITHM.search(line)) and "algorithm" not in headers(root, path, set()):
+            yield f"{path}:{number}: {found[1]} without <algorithm>"
+            return
+
+
 def check(root):
     edges = {}  # of top-level folders, as the files have them
     for path in tree.files(root):
@@ -177,6 +200,8 @@ def check(root):
             continue
         text = tree.lines(root, path)
         yield from check_guard(path, text)
+        if not path.endswith("-inl.h"):  # parts of a kernel's file
+            yield from check_algorithm(root, path, text)
         for number, line in enumerate(text, 1):
             include = INCLUDE.match(line)
             problem = include and wrong_include(path, include[2], include[1] == '"')

@@ -98,6 +98,7 @@ PLANTED = [
     ("check_layers", "frontend/train/x.cpp", include('"backends/backends.h"'), ":2: frontend/trai"),
     ("check_layers", "models/mlp/x.cpp", include('"frontend/optim/sgd.h"'), ":2: models may not"),
     ("check_layers", "tests/x.cpp", include('"program/options.h"'), ":2: tests may not"),
+    ("check_layers", "tests/x.cpp", "// A.\nint i = std::clamp(1, 2, 3);\n", ":2: clamp without"),
     ("check_layers", "frontend/train/x.cpp", include('"src/ops/norm/b.h"'), ":2: only NORM_USERS"),
     ("check_layers", "other/x.cpp", include('"src/core/a.h"'), ":2: this folder is not in the"),
     ("check_layers", "src/core/x.cpp", include('"a.h"'), ':2: "a.h" is not written from the root'),

@@ -1,6 +1,8 @@
 // keel/norm.h on arrays of bf16: the numbers of float32, and y and dx rounded once.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/plugin/c_plan.h"
 
 namespace keel::test::narrow_c {

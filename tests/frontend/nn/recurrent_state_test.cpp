@@ -1,6 +1,7 @@
 // The states of cells before the first step and after the last one.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/backends.h"

@@ -2,6 +2,7 @@
 // mean, as in the release of Shen et al. 2020.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
