@@ -14,6 +14,7 @@ constexpr std::size_t kKept = 1024;
 struct DTypes {
   std::int32_t f32 = functions().aoti_torch_dtype_float32();
   std::int32_t f64 = functions().aoti_torch_dtype_float64();
+  std::int32_t bf16 = functions().aoti_torch_dtype_bfloat16();
   std::int32_t i32 = functions().aoti_torch_dtype_int32();
   std::int32_t u8 = functions().aoti_torch_dtype_uint8();
 };
@@ -27,19 +28,21 @@ std::int32_t to_keel(std::int32_t dtype) {
   const DTypes& known = dtypes();
   if (dtype == known.f32) return KEEL_F32;
   if (dtype == known.f64) return KEEL_F64;
+  if (dtype == known.bf16) return KEEL_BF16;
   if (dtype == known.i32) return KEEL_I32;
   if (dtype == known.u8) return KEEL_U8;
-  throw std::invalid_argument("expected float32 or float64, got another element type");
+  throw std::invalid_argument("expected float32, float64 or bfloat16, got another element type");
 }
 
 std::int32_t to_torch(std::int32_t dtype) {
   const DTypes& known = dtypes();
-  const std::int32_t of[] = {known.f32, known.f64, 0, known.i32, known.u8};
+  const std::int32_t of[] = {known.f32, known.f64, known.bf16, known.i32, known.u8};
   return of[dtype];
 }
 
 std::int64_t bytes_of(const keel_type& type) {
-  std::int64_t bytes = type.dtype == KEEL_U8 ? 1 : type.dtype == KEEL_F64 ? 8 : 4;
+  constexpr std::int64_t kBytes[] = {4, 8, 2, 4, 1};  // by keel_dtype
+  std::int64_t bytes = kBytes[type.dtype];
   for (std::int32_t axis = 0; axis < type.rank; ++axis) bytes *= type.sizes[axis];
   return bytes;
 }

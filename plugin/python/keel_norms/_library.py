@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 ABI = 2
 NAME = f"libkeel_norm.so.{ABI}"
-ABSENT, F32, F64, I32, U8 = -1, 0, 1, 3, 4
+ABSENT, F32, F64, BF16, I32, U8 = -1, 0, 1, 2, 3, 4
 ALIGNMENT = 64
 CPU, CUDA = 0, 1
 

@@ -3,13 +3,14 @@ cast in RMSNorm, and loss scaling."""
 import pathlib
 import sys
 import unittest
+from unittest import mock
 
 import torch
 from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from keel_norms import torch as knn  # noqa: E402
-from keel_norms.torch import functional  # noqa: E402
+from keel_norms.torch import _autograd, _ops, functional  # noqa: E402
 
 NORMS = {"LayerNorm": ((8,), (4, 6, 8)), "RMSNorm": ((8,), (4, 6, 8)),
          "GroupNorm": ((2, 8), (4, 8, 6)), "BatchNorm1d": ((8,), (4, 8, 6)),
@@ -53,6 +54,57 @@ class Types(unittest.TestCase):
                 with self.assertRaisesRegex(RuntimeError, "mixed dtype"):
                     types(nn, *case)
         self.each([(FLOAT32, BFLOAT16)], check)
+
+
+def rows_of(name):
+    """A function of x and further parameters, and how many it has."""
+    norm = getattr(functional, name)
+    if name == "group_norm":
+        return (lambda x, *own: norm(x, 2, *own)), 2
+    if name == "group_scaling":
+        return (lambda x: norm(x, 2)), 0
+    count = {"layer_norm": 2, "rms_norm": 1}.get(name, 0)
+    return (lambda x, *own: norm(x, x.shape[-1], *own)), count
+
+
+class Bfloat16Rows(unittest.TestCase):
+    """Rows of bfloat16 are read and written in place, with the bits of float32."""
+
+    def results(self, norm, tensors, dy):
+        tensors = [t.clone().requires_grad_() for t in tensors]
+        y = norm(*tensors)
+        return [y, *torch.autograd.grad(y, tensors, dy)]
+
+    def test_bits_of_float32(self):
+        torch.manual_seed(0)
+        for name in ("layer_norm", "rms_norm", "ada_norm", "detach_norm", "group_scaling",
+                     "group_norm"):
+            norm, count = rows_of(name)
+            for shape, own in (((5, 64), BFLOAT16), ((40, 514), FLOAT32), ((3, 6, 130), BFLOAT16)):
+                x, dy = ((torch.randn(shape) + 3).to(BFLOAT16) for _ in range(2))
+                size = shape[1 if name == "group_norm" else -1]
+                tensors = [x, *[torch.randn(size).to(own) for _ in range(count)]]
+                expected = self.results(
+                    lambda *wide: norm(*[t.float() for t in wide]).to(BFLOAT16), tensors, dy)
+                for got, wanted in zip(self.results(norm, tensors, dy), expected):
+                    with self.subTest(norm=name, shape=shape):
+                        self.assertEqual(got.dtype, wanted.dtype)
+                        self.assertTrue(torch.equal(got, wanted))
+
+    def test_no_wide_copy(self):
+        """The op itself takes and gives bfloat16, and statistics in float32."""
+        x = torch.randn(6, 8).to(BFLOAT16)
+        for place in ("cpu", "meta"):
+            y, mean, rstd = torch.ops.keel_norms.layer_norm(x.to(place), None, None, "axes=1")
+            self.assertEqual((y.dtype, mean.dtype, rstd.dtype), (BFLOAT16, FLOAT32, FLOAT32))
+        asked = []
+        recipe = _autograd._row_recipe("layer_norm", (("axes", 1),), BFLOAT16, FLOAT32, FLOAT32)
+        run = recipe.forward
+        with mock.patch.object(_ops, "call", lambda op, tensors, text: (
+                asked.append([t.dtype for t in tensors]), (run(*tensors, text)))[1]):
+            with torch.no_grad():
+                functional.layer_norm(x, 8, torch.ones(8).to(BFLOAT16), torch.zeros(8))
+        self.assertEqual(asked, [[BFLOAT16, FLOAT32, FLOAT32]])
 
 
 def cast_first(x, gain):

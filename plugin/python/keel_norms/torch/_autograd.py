@@ -286,6 +286,10 @@ class _RowRecipe:
     def __init__(self, norm, attributes, *dtypes):
         self.norm, self.attributes = norm, attributes
         self.is_narrow = any(dtype in NARROW for dtype in dtypes)
+        # keel reads and writes rows in bfloat16, but no parameters.
+        self.is_native = not self.is_narrow or (
+            dtypes[0] is torch.bfloat16 and norm != "weight_norm"
+            and all(dtype in (None, torch.float32) for dtype in dtypes[1:]))
         recipe = _kept_recipe(norm, _library.attributes_text(attributes))
         self.text, self.op = recipe.text, recipe.op
         self.backward_text = recipe.texts[len(dtypes) > 2 and dtypes[2] is not None]
@@ -361,8 +365,11 @@ def row(norm, attributes, x, *affine):
 
 def run_row(recipe, *tensors):
     """row() where nothing traces or transforms."""
-    if recipe.is_narrow:
-        return _any_row(recipe.norm, recipe.attributes, *tensors)
+    if not recipe.is_native:
+        x, *affine = tensors
+        if x.dtype is not torch.bfloat16 or recipe.norm == "weight_norm":
+            return _any_row(recipe.norm, recipe.attributes, *tensors)
+        return row(recipe.norm, recipe.attributes, x, *map(_in_float32, affine))
     if is_grad_enabled():
         return recipe.function.apply(*tensors)
     return _ops.call(recipe.norm, tensors, recipe.text)[0]
@@ -377,6 +384,10 @@ NARROW = (torch.float16, torch.bfloat16)
 # All states that a backward moves.
 _MOVED = frozenset(name for facts in NORMS.values() for name, state in facts.states.items()
                    if state.by_backward)
+
+
+def _in_float32(value):
+    return None if value is None else value.float()
 
 
 def _widened(value):

@@ -22,8 +22,8 @@ from . import _shapes
 # By name; a dictionary of the module, so that torch.compile reads it and does not look into it.
 OPS = _library.ops()
 
-_DTYPES = {torch.float32: _library.F32, torch.float64: _library.F64, torch.int32: _library.I32,
-           torch.uint8: _library.U8}
+_DTYPES = {torch.float32: _library.F32, torch.float64: _library.F64,
+           torch.bfloat16: _library.BF16, torch.int32: _library.I32, torch.uint8: _library.U8}
 _TYPES = {number: dtype for dtype, number in _DTYPES.items()}
 _FLOATS = "float32 or float64"
 _EXPECTED = {"mask": "uint8", "step": "int32"}
@@ -158,9 +158,9 @@ def attributes_of(op, text):
 
 def _fake_forward(norm, tensors, text):
     x = tensors[0]  # v of weight_norm
-    dtypes = {"next_step": torch.int32}
+    dtypes = {"next_step": torch.int32, ALL[norm].outputs[0]: x.dtype}
     shapes = _shapes.forward(norm, x, attributes_of(norm, text))
-    return tuple(x.new_empty(shape, dtype=dtypes.get(name, x.dtype))
+    return tuple(x.new_empty(shape, dtype=dtypes.get(name, _of_parameters(x)))
                  for name, shape in zip(ALL[norm].outputs, shapes))
 
 
@@ -169,7 +169,14 @@ def _fake_backward(norm, tensors, text):
     values = dict(zip(OPS[op].inputs, tensors))
     shapes = _shapes.backward(norm, values, attributes_of(op, text))
     like = values["dw" if norm == "weight_norm" else "dy"]
-    return tuple(like.new_empty(shapes.get(name, _shapes.NONE)) for name in ALL[norm].gradients)
+    return tuple(like.new_empty(shapes.get(name, _shapes.NONE),
+                                dtype=like.dtype if name == "dx" else _of_parameters(like))
+                 for name in ALL[norm].gradients)
+
+
+def _of_parameters(x):
+    """The type of statistics, parameters and their gradients."""
+    return torch.float32 if x.dtype == torch.bfloat16 else x.dtype
 
 
 def _define(op, outputs, fake):
