@@ -1,5 +1,7 @@
 """Types of keel_norms.torch beside those of torch.nn: with and without autocast, the place of the
 cast in RMSNorm, and loss scaling."""
+import copy
+import itertools
 import pathlib
 import sys
 import unittest
@@ -56,38 +58,36 @@ class Types(unittest.TestCase):
         self.each([(FLOAT32, BFLOAT16)], check)
 
 
-def rows_of(name):
-    """A function of x and further parameters, and how many it has."""
-    norm = getattr(functional, name)
-    if name == "group_norm":
-        return (lambda x, *own: norm(x, 2, *own)), 2
-    if name == "group_scaling":
-        return (lambda x: norm(x, 2)), 0
-    count = {"layer_norm": 2, "rms_norm": 1}.get(name, 0)
-    return (lambda x, *own: norm(x, x.shape[-1], *own)), count
+# (module, its arguments, shape of x). All norms but weight_norm, which parametrizes a weight.
+MODULES = [(name, (8,), (12, 8)) for name in (
+    "LayerNorm", "RMSNorm", "AdaNorm", "DetachNorm", "ScaleNorm", "SeeDNorm", "DyT", "Derf",
+    "BatchNorm1d", "BatchRenorm1d", "RegularizedBatchNorm", "PNV", "PowerNorm", "MABN",
+    "UnifiedNorm")] + [
+    ("LayerNorm", (514,), (40, 514)), ("GroupNorm", (2, 8), (4, 8, 5)),
+    ("GroupScaling", (2, 8), (12, 8)), ("BatchNorm2d", (8,), (4, 8, 3, 2)), ("InstanceNorm1d", (8,), (4, 8, 6))]
 
 
-class Bfloat16Rows(unittest.TestCase):
-    """Rows of bfloat16 are read and written in place, with the bits of float32."""
-
-    def results(self, norm, tensors, dy):
-        tensors = [t.clone().requires_grad_() for t in tensors]
-        y = norm(*tensors)
-        return [y, *torch.autograd.grad(y, tensors, dy)]
+class Bfloat16(unittest.TestCase):
+    """x and dy of bfloat16 are read in place, with the bits of float32."""
 
     def test_bits_of_float32(self):
         torch.manual_seed(0)
-        for name in ("layer_norm", "rms_norm", "ada_norm", "detach_norm", "group_scaling",
-                     "group_norm"):
-            norm, count = rows_of(name)
-            for shape, own in (((5, 64), BFLOAT16), ((40, 514), FLOAT32), ((3, 6, 130), BFLOAT16)):
+        for (name, arguments, shape), narrow in itertools.product(MODULES, (False, True)):
+            module = getattr(knn, name)(*arguments).to(BFLOAT16 if narrow else FLOAT32)
+            wide = copy.deepcopy(module)
+            for step in range(4):
+                if step == 3:
+                    module.eval(), wide.eval()
                 x, dy = ((torch.randn(shape) + 3).to(BFLOAT16) for _ in range(2))
-                size = shape[1 if name == "group_norm" else -1]
-                tensors = [x, *[torch.randn(size).to(own) for _ in range(count)]]
-                expected = self.results(
-                    lambda *wide: norm(*[t.float() for t in wide]).to(BFLOAT16), tensors, dy)
-                for got, wanted in zip(self.results(norm, tensors, dy), expected):
-                    with self.subTest(norm=name, shape=shape):
+                ours, theirs = (x.clone().requires_grad_() for _ in range(2))
+                y, expected = module(ours), wide(theirs.float()).to(BFLOAT16)
+                y.backward(dy), expected.backward(dy)
+                pairs = [(y, expected), (ours.grad, theirs.grad),
+                         *zip(module.state_dict().values(), wide.state_dict().values()),
+                         *[(p.grad, q.grad) for p, q in zip(module.parameters(), wide.parameters())
+                           if p.grad is not None]]
+                for got, wanted in pairs:
+                    with self.subTest(norm=name, narrow=narrow, step=step):
                         self.assertEqual(got.dtype, wanted.dtype)
                         self.assertTrue(torch.equal(got, wanted))
 

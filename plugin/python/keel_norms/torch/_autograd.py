@@ -250,7 +250,10 @@ def apply(norm, values, attributes, shards=None):
     names, result = _ops.OPS[norm].inputs, ALL[norm].outputs[0]
     dtype = values[names[0]].dtype
     # The backward writes what it moves into the tensor itself, not into a wide copy of it.
-    wide = {name: value if value is None or value.dtype not in NARROW or name in _MOVED
+    as_is = set(_MOVED)
+    if reads_bfloat16(norm, dtype) and shards is None and not _is_traced():
+        as_is.add(names[0])
+    wide = {name: value if value is None or value.dtype not in NARROW or name in as_is
             else value.float() for name, value in values.items()}
     if shards is not None:
         wide.update(shards.statistics(norm, wide, attributes))
@@ -286,9 +289,8 @@ class _RowRecipe:
     def __init__(self, norm, attributes, *dtypes):
         self.norm, self.attributes = norm, attributes
         self.is_narrow = any(dtype in NARROW for dtype in dtypes)
-        # keel reads and writes rows in bfloat16, but no parameters.
         self.is_native = not self.is_narrow or (
-            dtypes[0] is torch.bfloat16 and norm != "weight_norm"
+            reads_bfloat16(norm, dtypes[0])
             and all(dtype in (None, torch.float32) for dtype in dtypes[1:]))
         recipe = _kept_recipe(norm, _library.attributes_text(attributes))
         self.text, self.op = recipe.text, recipe.op
@@ -367,7 +369,7 @@ def run_row(recipe, *tensors):
     """row() where nothing traces or transforms."""
     if not recipe.is_native:
         x, *affine = tensors
-        if x.dtype is not torch.bfloat16 or recipe.norm == "weight_norm":
+        if not reads_bfloat16(recipe.norm, x.dtype):
             return _any_row(recipe.norm, recipe.attributes, *tensors)
         return row(recipe.norm, recipe.attributes, x, *map(_in_float32, affine))
     if is_grad_enabled():
@@ -384,6 +386,12 @@ NARROW = (torch.float16, torch.bfloat16)
 # All states that a backward moves.
 _MOVED = frozenset(name for facts in NORMS.values() for name, state in facts.states.items()
                    if state.by_backward)
+
+
+def reads_bfloat16(norm, dtype):
+    """Whether keel reads x of that type, and dy, and writes y and dx, without a wide copy.
+    Parameters, states and statistics are float32."""
+    return dtype is torch.bfloat16 and norm != "weight_norm"
 
 
 def _in_float32(value):
