@@ -1,7 +1,7 @@
 """Times forward and backward of keel_norms.torch beside PyTorch's, eager and compiled.
 
 usage: bench/norm_library.py [--repeats N] [--norms LayerNorm,...] [--shapes 8x400,...]
-                             [--threads 1,2] [--no-compile] [--layers MODULE]
+                             [--threads 1,2] [--no-compile] [--layers MODULE] [--dtype bfloat16]
 
 Layer, RMS, group and batch norm stand beside torch.nn; PowerNorm and AdaNorm, which PyTorch
 lacks, beside their composition. Every repeat times each of them once, in turns; a table has medians
@@ -101,10 +101,10 @@ def load_hub(name):
 
 
 class Candidate:
-    def __init__(self, module, rows, width):
-        self.module = module
-        self.x = torch.randn(rows, width, requires_grad=True)
-        self.dy = torch.randn(rows, width)
+    def __init__(self, module, shape, dtype):
+        self.module = module.to(dtype)
+        self.x = torch.randn(shape, dtype=dtype, requires_grad=True)
+        self.dy = torch.randn(shape, dtype=dtype)
         self.inputs = [self.x, *module.parameters()]
 
     def step(self):
@@ -118,15 +118,16 @@ class Candidate:
         return (clock() - start) / calls
 
 
-def candidates(name, rows, width, args):
-    ours, theirs = NORMS[name]
-    made = {"keel": Candidate(ours(width), rows, width),
-            "eager": Candidate(theirs(width), rows, width)}
+def candidates(name, shape, args):
+    (ours, theirs), width = NORMS[name], shape[1]
+    modules = {"keel": ours(width), "eager": theirs(width)}
     if args.hub is not None and name == "RMSNorm" and width % 16 == 0:
-        made["hub"] = Candidate(hub_rms_norm(args.hub, width), rows, width)
+        modules["hub"] = hub_rms_norm(args.hub, width)
     if args.compiles:
         torch._dynamo.reset()
-        made["compiled"] = Candidate(torch.compile(theirs(width)), rows, width)
+        modules["compiled"] = torch.compile(theirs(width))
+    dtype = getattr(torch, args.dtype)
+    made = {kind: Candidate(module, shape, dtype) for kind, module in modules.items()}
     for candidate in made.values():
         for _ in range(3):
             candidate.step()
@@ -159,7 +160,8 @@ def print_table(threads, args):
     for name in args.norms.split(","):
         for shape in args.shapes.split(","):
             rows, width = map(int, shape.split("x"))
-            times, ratios = medians(candidates(name, rows, width, args), rows, args.repeats)
+            made = candidates(name, (rows, width), args)
+            times, ratios = medians(made, rows, args.repeats)
             row = [cell(times, kind, "{:.0f}") for kind in ("keel", *kinds)]
             row += [cell(ratios, kind, "{:.2f}") for kind in kinds]
             print(f"| {name} | {shape} | {' | '.join(row)} |", flush=True)
@@ -198,6 +200,7 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--no-compile", dest="compiles", action="store_false")
     parser.add_argument("--layers")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     args = parser.parse_args()
     args.hub = load_hub(args.layers)
     args.compiles = args.compiles and bool(shutil.which("c++") or shutil.which("g++"))
