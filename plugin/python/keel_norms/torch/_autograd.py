@@ -371,7 +371,8 @@ def run_row(recipe, *tensors):
         x, *affine = tensors
         if not reads_bfloat16(recipe.norm, x.dtype):
             return _any_row(recipe.norm, recipe.attributes, *tensors)
-        return row(recipe.norm, recipe.attributes, x, *map(_in_float32, affine))
+        affine = [None if given is None else given.float() for given in affine]
+        return row(recipe.norm, recipe.attributes, x, *affine)
     if is_grad_enabled():
         return recipe.function.apply(*tensors)
     return _ops.call(recipe.norm, tensors, recipe.text)[0]
@@ -392,10 +393,6 @@ def reads_bfloat16(norm, dtype):
     """Whether keel reads x of that type, and dy, and writes y and dx, without a wide copy.
     Parameters, states and statistics are float32."""
     return dtype is torch.bfloat16 and norm != "weight_norm"
-
-
-def _in_float32(value):
-    return None if value is None else value.float()
 
 
 def _widened(value):
