@@ -64,7 +64,8 @@ MODULES = [(name, (8,), (12, 8)) for name in (
     "BatchNorm1d", "BatchRenorm1d", "RegularizedBatchNorm", "PNV", "PowerNorm", "MABN",
     "UnifiedNorm")] + [
     ("LayerNorm", (514,), (40, 514)), ("GroupNorm", (2, 8), (4, 8, 5)),
-    ("GroupScaling", (2, 8), (12, 8)), ("BatchNorm2d", (8,), (4, 8, 3, 2)), ("InstanceNorm1d", (8,), (4, 8, 6))]
+    ("GroupScaling", (2, 8), (12, 8)), ("BatchNorm2d", (8,), (4, 8, 3, 2)),
+    ("InstanceNorm1d", (8,), (4, 8, 6))]
 
 
 class Bfloat16(unittest.TestCase):
