@@ -45,11 +45,10 @@ Prepared prepare_derf(const NodeContext& context) {
 }
 
 Prepared prepare_derf_backward(const NodeContext& context) {
-  return prepare_curve_backward<DerfBackwardAttrs, DerfBackwardInput, DerfGradient>(
-      context, [](auto&... of) { HWY_DYNAMIC_DISPATCH(backward)
-                                 (of...); },
-      [](auto&... of) { HWY_DYNAMIC_DISPATCH(add_up)
-                        (of...); });
+  const auto run = [](auto&... of) { HWY_DYNAMIC_DISPATCH(backward)(of...); };
+  const auto sum = [](auto&... of) { HWY_DYNAMIC_DISPATCH(add_up)(of...); };
+  return prepare_curve_backward<DerfBackwardAttrs, DerfBackwardInput, DerfGradient>(context, run,
+                                                                                    sum);
 }
 
 }  // namespace keel::onednn

@@ -45,11 +45,9 @@ Prepared prepare_dyt(const NodeContext& context) {
 }
 
 Prepared prepare_dyt_backward(const NodeContext& context) {
-  return prepare_curve_backward<DytBackwardAttrs, DytBackwardInput, DytGradient>(
-      context, [](auto&... of) { HWY_DYNAMIC_DISPATCH(backward)
-                                 (of...); },
-      [](auto&... of) { HWY_DYNAMIC_DISPATCH(add_up)
-                        (of...); });
+  const auto run = [](auto&... of) { HWY_DYNAMIC_DISPATCH(backward)(of...); };
+  const auto sum = [](auto&... of) { HWY_DYNAMIC_DISPATCH(add_up)(of...); };
+  return prepare_curve_backward<DytBackwardAttrs, DytBackwardInput, DytGradient>(context, run, sum);
 }
 
 }  // namespace keel::onednn

@@ -30,7 +30,7 @@ void forward(const Binding& b, const NormStatistic& statistic, const RowRange& r
 }
 
 // What a row of the backward needs.
-struct Rows {
+struct LayerNormRows {
   using In = LayerNormBackwardInput;
   NormStatistic statistic;
   const float* gain;
@@ -47,7 +47,7 @@ struct Rows {
 };
 
 void backward(const Binding& b, const NormStatistic& statistic, const AffineBlock& block) {
-  affine_block(b, Rows{statistic, b.inputs[Rows::In::kGain].as<float>()}, block);
+  affine_block(b, LayerNormRows{statistic, b.inputs[LayerNormRows::In::kGain].as<float>()}, block);
 }
 
 void add_up(const Binding& b, const AffineRows& plan) { add_affine_sums(b, plan); }
@@ -56,11 +56,12 @@ void add_up(const Binding& b, const AffineRows& plan) { add_affine_sums(b, plan)
 // holds, for each row, what xhat lacks with a float mean.
 template <class T>
 void add_up_wide_of(const Binding& b, const RowBlocks& blocks) {
+  using In = LayerNormBackwardInput;
   float* const low = static_cast<float*>(b.workspace);
-  const WideRows<T> in{b.inputs[Rows::In::kX].as<T>(),
-                       b.inputs[Rows::In::kDy].as<T>(),
-                       b.inputs[Rows::In::kMean].as<float>(),
-                       b.inputs[Rows::In::kRstd].as<float>(),
+  const WideRows<T> in{b.inputs[In::kX].as<T>(),
+                       b.inputs[In::kDy].as<T>(),
+                       b.inputs[In::kMean].as<float>(),
+                       b.inputs[In::kRstd].as<float>(),
                        low,
                        std::size_t(blocks.rows),
                        std::size_t(blocks.width)};
@@ -71,7 +72,8 @@ void add_up_wide_of(const Binding& b, const RowBlocks& blocks) {
 }
 
 void add_up_wide(const Binding& b, const RowBlocks& blocks) {
-  with_elements(b.inputs[Rows::In::kX], [&]<class T>(T) HWY_ATTR { add_up_wide_of<T>(b, blocks); });
+  with_elements(b.inputs[LayerNormBackwardInput::kX],
+                [&]<class T>(T) HWY_ATTR { add_up_wide_of<T>(b, blocks); });
 }
 
 }  // namespace

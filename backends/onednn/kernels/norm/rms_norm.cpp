@@ -76,7 +76,7 @@ void forward(const Binding& b, const float* w, double eps, const RowRange& range
 }
 
 // What a row of the backward needs.
-struct Rows {
+struct RmsNormRows {
   using In = RmsNormBackwardInput;
   const float* gain;  // offset + gain
 
@@ -91,17 +91,18 @@ struct Rows {
 };
 
 void backward(const Binding& b, const float* w, const AffineBlock& block) {
-  affine_block(b, Rows{w}, block);
+  affine_block(b, RmsNormRows{w}, block);
 }
 
 void add_up(const Binding& b, const AffineRows& plan) { add_affine_sums(b, plan); }
 
 // Writes dgain and dbias of wide rows. It runs before dx is written, perhaps over dy.
 void add_up_wide(const Binding& b, const RowBlocks& blocks) {
-  with_elements(b.inputs[Rows::In::kX], [&]<class T>(T) HWY_ATTR {
-    add_wide_sums(b, WideRows<T>{b.inputs[Rows::In::kX].as<T>(), b.inputs[Rows::In::kDy].as<T>(),
-                                 nullptr, b.inputs[Rows::In::kRstd].as<float>(), nullptr,
-                                 std::size_t(blocks.rows), std::size_t(blocks.width)});
+  using In = RmsNormBackwardInput;
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    add_wide_sums(b, WideRows<T>{b.inputs[In::kX].as<T>(), b.inputs[In::kDy].as<T>(), nullptr,
+                                 b.inputs[In::kRstd].as<float>(), nullptr, std::size_t(blocks.rows),
+                                 std::size_t(blocks.width)});
   });
 }
 
