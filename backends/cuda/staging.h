@@ -66,7 +66,8 @@ class Staging {
   int half_ = 0;
 };
 
-// SmallStaging asks this of a device, which has a stream of work only. Halves are as above.
+// SmallStaging asks this of a device, of which it uses only the stream of work. The pinned memory
+// has two halves here as well.
 class SmallStagingDevice {
  public:
   virtual ~SmallStagingDevice() = default;

@@ -109,7 +109,7 @@ NORM_USERS = ["src/ops/norm/*", "backends/*/kernels/norm/*", "frontend/nn/*", "s
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
-# Some standard libraries bring these along with other headers, later ones do not.
+# Some standard libraries declare these in other headers too; newer ones do not.
 ALGORITHM = re.compile(
     r"\bstd::((?:any_of|all_of|none_of|count|count_if|find|find_if|copy_n|copy_if|transform|sort|"
     r"stable_sort|nth_element|unique|reverse|rotate|shuffle|generate|replace|for_each|clamp|"
@@ -200,7 +200,7 @@ def check(root):
             continue
         text = tree.lines(root, path)
         yield from check_guard(path, text)
-        if not path.endswith("-inl.h"):  # parts of a kernel's file
+        if not path.endswith("-inl.h"):  # included only by kernels
             yield from check_algorithm(root, path, text)
         for number, line in enumerate(text, 1):
             include = INCLUDE.match(line)

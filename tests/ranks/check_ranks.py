@@ -76,7 +76,7 @@ class Runner:
 
     @contextlib.contextmanager
     def running(self, ranks, words, threads=1, **variables):
-        """keel train as so many ranks. Nothing of it is left in the end, however that comes."""
+        """Runs keel train as so many ranks, and ends every process of it when the block ends."""
         process = subprocess.Popen([*launcher(ranks), self.keel, "train", *words, "--quiet",
                                     "--threads", str(threads)], stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True,

@@ -144,7 +144,7 @@ extern "C" {
 // How often each function was called by all ranks, for tests: sends, receipts, gathers, sums.
 const int* fake_nccl_calls() { return calls_of; }
 
-// From now on communicators say that something went wrong in the background, or with 0 nothing.
+// Sets the error that all communicators report from now on; 0 is none.
 void fake_nccl_fail(int error) {
   const std::lock_guard lock(mutex);
   async_error = error;

@@ -9,7 +9,7 @@ namespace keel::onednn {
 
 struct AffineRows;
 
-// A block of rows of it.
+// One block of the plan's rows, and the element-wise nodes that run on the same rows.
 struct AffineBlock {
   const AffineRows& plan;
   std::size_t block;
@@ -25,7 +25,7 @@ struct AffineRows {
   RowBlocks blocks;
   ColumnSums sums;
   bool has_sums;
-  bool is_wide;  // rows are so wide that dgain and dbias are summed by themselves
+  bool is_wide;  // rows are so wide that dgain and dbias are summed separately
 
   AffineRows(const NodeContext& context, const RowSizes& sizes)
       : AffineRows(sizes,

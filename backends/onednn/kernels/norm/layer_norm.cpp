@@ -29,7 +29,7 @@ void forward(const Binding& b, const NormStatistic& statistic, const RowRange& r
   });
 }
 
-// What a row of the backward needs.
+// The Norm of affine_rows-inl.h.
 struct LayerNormRows {
   using In = LayerNormBackwardInput;
   NormStatistic statistic;

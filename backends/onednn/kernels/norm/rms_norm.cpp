@@ -75,7 +75,7 @@ void forward(const Binding& b, const float* w, double eps, const RowRange& range
   });
 }
 
-// What a row of the backward needs.
+// The Norm of affine_rows-inl.h.
 struct RmsNormRows {
   using In = RmsNormBackwardInput;
   const float* gain;  // offset + gain
