@@ -11,10 +11,20 @@
 #include "src/ops/norm/group_scaling.h"
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/power_norm.h"
+#include "src/ops/norm/unified_norm.h"
 #include "studies/lab.h"
 
 namespace keel::study {
 namespace {
+
+constexpr WatchedNorm kWatchedNorms[] = {
+    {"batchnorm", &kBatchNorm, "running_var", true, true, BatchNormInput::kMask,
+     BatchNormBackwardInput::kDy},
+    {"pn_v", &kPnV, "psi2", false, true, PnVInput::kMask, PnVBackwardInput::kDy},
+    {"powernorm", &kPowerNorm, "psi2", false, false, PowerNormInput::kMask,
+     PowerNormBackwardInput::kDy},
+    {"unifiednorm", &kUnifiedNorm, "v", false, false, UnifiedNormInput::kMask,
+     UnifiedNormBackwardInput::kDy}};
 
 Tensor kept_rows(const Tensor& t, const Tensor& mask) {
   std::vector<double> kept;
@@ -60,19 +70,15 @@ Value rows_of_features(Graph& g, Value x) {
   return ops::reshape(g, last, {shape.elements() / shape[1], shape[1]});
 }
 
-WatchedNorm watched_norm(const std::string& norm) {
+WatchedNorm watched_norm(const std::string& norm, const std::string& where) {
   const nn::Norm parsed = nn::Norm::parse(norm);
-  const std::string& name = parsed.name();
-  check(name == "batchnorm" || name == "pn_v" || name == "powernorm", ErrorKind::kUsage,
-        "[statistics] --norm: expected batchnorm, pn_v or powernorm, got {}", norm);
-  const std::string text = parsed.option("eps");
-  double eps = 0;
-  std::from_chars(text.data(), text.data() + text.size(), eps);
-  if (name == "batchnorm") {
-    return {&kBatchNorm, true, eps, true, BatchNormInput::kMask, BatchNormBackwardInput::kDy};
-  }
-  if (name == "pn_v") return {&kPnV, false, eps, true, PnVInput::kMask, PnVBackwardInput::kDy};
-  return {&kPowerNorm, false, eps, false, PowerNormInput::kMask, PowerNormBackwardInput::kDy};
+  const auto found = std::ranges::find(kWatchedNorms, parsed.name(), &WatchedNorm::name);
+  check(found != std::end(kWatchedNorms), ErrorKind::kUsage,
+        "{}: expected batchnorm, pn_v, powernorm or unifiednorm, got {}", where, norm);
+  WatchedNorm watched = *found;
+  const std::string eps = parsed.option("eps");
+  std::from_chars(eps.data(), eps.data() + eps.size(), watched.eps);
+  return watched;
 }
 
 void mark_values(Graph& graph, const ObservedNorm& site, const WatchedNorm& norm) {

@@ -10,8 +10,9 @@
 //     tid_deviation     |sqrt(v) - sqrt(running v)|_2 / |sqrt(running v)|_2
 // The last two are the distance of training from inference of Wang et al. 2022 (arXiv 2210.05153),
 // with the running statistics for those of the population.
-// PN-V and PowerNorm have no mean. PowerNorm's gradient does not pass through the statistics of the
-// batch: it has only the distance.
+// Only batch norm has a mean. The gradients of PowerNorm and of Unified Norm do not pass through
+// the statistics of the batch: these two have distances alone. Unified Norm's are of the one batch,
+// of whose statistics it takes the mean with earlier ones.
 #pragma once
 
 #include "studies/observed_norms.h"
@@ -19,14 +20,17 @@
 namespace keel::study {
 
 struct WatchedNorm {
-  const OpInfo* op;
-  bool is_centred;  // it subtracts a mean
-  double eps;
+  const char* name = "";
+  const OpInfo* op = nullptr;
+  const char* square = "";   // the state that follows the batch's variances or mean squares
+  bool is_centred = false;   // it subtracts a mean
   bool has_gradient = true;  // that passes through the statistics of the batch
   int mask = 0, dy = 0;      // places among the inputs of the norm and of its backward
+  double eps = 0;
 };
-// Throws Error{kUsage} for anything but batchnorm, pn_v and powernorm.
-WatchedNorm watched_norm(const std::string& norm);
+// Throws Error{kUsage}, which names where the norm was given, for any norm but batchnorm, pn_v,
+// powernorm and unifiednorm.
+WatchedNorm watched_norm(const std::string& norm, const std::string& where = "[statistics] --norm");
 
 // A copy of tokens (rows, d) as they are, of images (n, d, h, w) as (n h w, d).
 Value rows_of_features(Graph& graph, Value x);

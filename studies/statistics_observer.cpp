@@ -12,6 +12,8 @@
 namespace keel::study {
 namespace {
 
+constexpr const char* kWhere = "train.observe: statistics: model.norm";
+
 // The norm that is asked for, in a graph of the network.
 ObservedNorm site_in(const Graph& g, const WatchedNorm& norm, const std::string& asked) {
   const std::vector<ObservedNorm> sites = observed_norms(g, *norm.op);
@@ -36,7 +38,7 @@ class StatisticsObserver final : public train::Observer {
  public:
   StatisticsObserver(const std::string& norm, std::string site, ObserverOptions options)
       : norm_name_(norm),
-        norm_(watched_norm(norm)),
+        norm_(watched_norm(norm, kWhere)),
         site_(std::move(site)),
         options_(std::move(options)) {}
 
@@ -71,7 +73,7 @@ class StatisticsObserver final : public train::Observer {
     };
     NormBefore before;
     if (norm_.is_centred) before.mean = leaf("running_mean");
-    before.square = leaf(norm_.is_centred ? "running_var" : "psi2");
+    before.square = leaf(norm_.square);
     const bool has_gain = variables.all().contains(site_ + "/gain");
     before.gain = has_gain ? leaf("gain") : ones(before.square.shape());
     return before;
@@ -89,15 +91,11 @@ class StatisticsObserver final : public train::Observer {
 std::unique_ptr<train::Observer> statistics_observer(const train::Job& job,
                                                      const ObserverOptions& options) {
   const std::string norm = setting_of(job, "model.norm");
-  const std::string name = name_of_norm(norm);
-  const bool is_known = name == "batchnorm" || name == "pn_v" || name == "powernorm";
-  check(is_known, ErrorKind::kUsage,
-        "train.observe: statistics: expected model.norm = batchnorm, pn_v or powernorm, got '{}'",
-        norm);
+  const WatchedNorm watched = watched_norm(norm, kWhere);
   expect_whole_statistics(job, "statistics");
   const Graph graph = train::build_probe(job, job.network().sizes(job.train().batch), {});
-  return std::make_unique<StatisticsObserver>(
-      norm, site_in(graph, watched_norm(norm), options.site).name, options);
+  return std::make_unique<StatisticsObserver>(norm, site_in(graph, watched, options.site).name,
+                                              options);
 }
 
 StatisticsLine statistics_line(std::int64_t step, const nlohmann::ordered_json& values) {

@@ -20,6 +20,16 @@ struct ColumnCounts {
   std::int64_t kept, all;
 };
 
+// The constants of a channel in the forward and in the backward of a norm that subtracts a mean.
+struct CentredForwardConstant {
+  enum Kind : std::size_t { kFactor, kShift, kCount };
+};
+struct CentredBackwardConstant {
+  enum Kind : std::size_t { kLow, kScale, kMeanDy, kSlope, kCount };
+};
+// The kind of sums, of dy over the rows left out, that its backward has where padding counts.
+inline constexpr std::size_t kPaddingDy = 3;
+
 // The workspace holds kinds of sums in double for every block, then kinds of constants in float.
 // Each kind is a row of channels padded to whole registers. Sums given to a node take the place of
 // the first block's sums, and no others are formed.

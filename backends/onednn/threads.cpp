@@ -7,8 +7,10 @@
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -107,6 +109,51 @@ void expect_threads(int count) {
         count, std::strerror(problem));
 }
 
+// An arena of kPrimitiveConcurrency for one thread to call from. Its slots are kept for threads
+// from outside; threads of the arena that it is called in come and help, if they have time.
+// oneTBB mails each part of a loop to a slot, and a letter to a slot that no thread ever takes
+// stays there as long as the arena (issue 1403 of uxlfoundation/oneTBB). A training would need ever
+// more memory, so an arena is given up after some calls. With workers of its own it would live on
+// until one of them came to look; from outside, the last to leave ends it.
+class PrimitiveArena {
+ public:
+  PrimitiveArena() = default;
+  PrimitiveArena(const PrimitiveArena&) = delete;
+  PrimitiveArena& operator=(const PrimitiveArena&) = delete;
+
+  void execute(int threads, const std::function<void()>& body) {
+    if (calls_++ % kCalls == 0) shared_ = std::make_shared<Shared>();
+    const std::shared_ptr<Shared> shared = shared_;
+    const tbb::task_handle open = shared->work.defer([] {});  // keeps helpers until it is gone
+    while (!kIsAlone && shared->helpers < threads - 1) {
+      ++shared->helpers;
+      // One that comes late finds no arena, and keeps none until then.
+      tbb::this_task_arena::enqueue([later = std::weak_ptr(shared)] {
+        const std::shared_ptr<Shared> joined = later.lock();
+        if (!joined) return;
+        joined->arena.execute([&] { joined->work.wait(); });
+        --joined->helpers;
+      });
+    }
+    shared->arena.execute(body);
+  }
+
+ private:
+  struct Shared {
+    tbb::task_arena arena{kPrimitiveConcurrency, kPrimitiveConcurrency};
+    tbb::task_group work;  // of a call, for others to wait for
+    std::atomic<int> helpers = 0;
+  };
+  static constexpr std::int64_t kCalls = 2000;
+#ifdef __SANITIZE_THREAD__
+  static constexpr bool kIsAlone = true;
+#else
+  static constexpr bool kIsAlone = false;
+#endif
+  std::shared_ptr<Shared> shared_;
+  std::int64_t calls_ = 0;
+};
+
 }  // namespace
 
 struct Threads::Arena {
@@ -153,11 +200,8 @@ void with_primitive_concurrency(const std::function<void()>& body) {
 int threads_entered() { return tbb::this_task_arena::max_concurrency(); }
 
 void at_primitive_concurrency(const std::function<void()>& body) {
-  // By the number of threads: one slot is the caller's, and all but `threads - 1` others are kept
-  // for threads from outside, so that as many workers come.
-  static_assert(kPrimitiveConcurrency == 8);
-  static tbb::task_arena arenas[]{{8, 8}, {8, 7}, {8, 6}, {8, 5}, {8, 4}, {8, 3}, {8, 2}, {8, 1}};
-  arenas[std::min(threads_entered(), kPrimitiveConcurrency) - 1].execute(body);
+  thread_local PrimitiveArena arena;
+  arena.execute(std::min(threads_entered(), kPrimitiveConcurrency), body);
 }
 
 }  // namespace keel::onednn

@@ -93,7 +93,7 @@ TEST_CASE("study: options of a task are refused where there is none") {
   check_refusal(run_keel({"study", "noisy-batchnorm", "--norm", "none"}), 2,
                 "[noisy-batchnorm] --norm: it compares");
   check_refusal(run_keel({"study", "statistics", "--norm", "layernorm"}), 2,
-                "statistics: expected model.norm = batchnorm, pn_v or powernorm, got 'layernorm'");
+                "model.norm: expected batchnorm, pn_v, powernorm or unifiednorm, got layernorm");
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ std::vector<ObservedCase> observed_cases() {
       {"mnist_mlp", "statistics", {"model.norm=batchnorm", "train.shards=3"}},
       {"translation", "statistics", {"model.norm=batchnorm", "model.dropout=0.1"}},
       {"word_lm", "statistics", {"model.norm=powernorm{heads=1,warmup=2}"}},
+      {"translation", "statistics", {"model.norm=unifiednorm{filter=false,warmup=2}"}},
       {"translation",
        "gradients{every=2u};singular-values{every=2u};landscape",
        {"model.norm=pn_v", "model.dropout=0.1"},
@@ -197,12 +198,12 @@ TEST_CASE("observers: what a task cannot have, and what is none, is refused") {
   refused("statistics;statistics", "train.observe: expected statistics once, got it twice");
   refused("statistics{site=fc9/norm}", "train.observe: statistics: site: 'fc9/norm' is unknown");
   refused("statistics",
-          "train.observe: statistics: expected model.norm = batchnorm, pn_v or "
-          "powernorm, got 'layernorm'",
+          "train.observe: statistics: model.norm: expected batchnorm, pn_v, powernorm or "
+          "unifiednorm, got layernorm",
           {"model.norm=layernorm"});
   refused("statistics",
-          "train.observe: statistics: expected model.norm = batchnorm, pn_v or "
-          "powernorm, got 'none'",
+          "train.observe: statistics: model.norm: expected batchnorm, pn_v, powernorm or "
+          "unifiednorm, got none",
           {"model.norm=none"});
   refused("gradients", "train.observe: gradients: expected a network with a norm of activations",
           {"model.norm=weightnorm"});

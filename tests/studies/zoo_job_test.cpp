@@ -258,6 +258,7 @@ TEST_CASE("batch statistics: a training's values are those of the norm, padding 
                                    {"mnist_cnn", "batchnorm"},
                                    {"text_classifier", "batchnorm"},
                                    {"text_classifier", "powernorm{warmup=9}"},
+                                   {"mnist_mlp", "unifiednorm"},
                                    {"mnist_mlp", "pn_v"}}) {
     CAPTURE(std::string(task));
     Options options = small_options(*backend, task, 2);
@@ -298,7 +299,8 @@ TEST_CASE("batch statistics: a training's values are those of the norm, padding 
     CHECK(looked == 2);
   }
   test::check_refused([] { watched_norm("layernorm"); },
-                      "[statistics] --norm: expected batchnorm, pn_v or powernorm, got layernorm");
+                      "[statistics] --norm: expected batchnorm, pn_v, powernorm or unifiednorm, "
+                      "got layernorm");
 }
 
 }  // namespace

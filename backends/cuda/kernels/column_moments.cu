@@ -42,8 +42,8 @@ void write_moments(const Binding& b, const ColumnSizes& sizes) {
 }
 
 void write_squares(const Binding& b, const ColumnSizes& sizes, bool all_rows) {
-  run_uncentred_statistics(b, sizes, {kept_rows(b.inputs[In::kMask]), {}},
-                           WriteSquares{global<double>(b.outputs[0]), sizes.channels, all_rows});
+  sum_squares(b, sizes, {kept_rows(b.inputs[In::kMask]), {}},
+              WriteSquares{global<double>(b.outputs[0]), sizes.channels, all_rows});
 }
 
 // One thread a channel: with n elements so far and k more, and d the difference of the means,

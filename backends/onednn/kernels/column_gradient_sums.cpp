@@ -12,7 +12,7 @@ namespace {
 using CentredIn = CentredSumsInput;
 using UncentredIn = UncentredSumsInput;
 
-constexpr std::size_t kPaddingDy = 3, kAllDyXhat = 3;  // kinds of sums in a workspace
+constexpr std::size_t kAllDyXhat = 3;  // a kind of sums in a workspace
 
 double* row_of(const Binding& b, int row) {
   return b.outputs[0].as<double>() + row * b.outputs[0].type.shape[1];

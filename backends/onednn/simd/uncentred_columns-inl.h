@@ -297,6 +297,18 @@ HWY_INLINE void write_backward(const Tile& tile, const UncentredBackward<T>& b, 
   clear_left_out(tile, mask, b.dx);
 }
 
+// Stores a register of dgain and of dbias from channel c on, if they are wanted.
+template <class BackOut, class Part>
+HWY_INLINE void store_parameter_gradients(Part part, const Binding& b, std::size_t c,
+                                          const WideDoubles& dgain, const WideDoubles& dbias) {
+  if (b.outputs[BackOut::kDgain]) {
+    part.store(dgain.floats(), b.outputs[BackOut::kDgain].template as<float>() + c);
+  }
+  if (b.outputs[BackOut::kDbias]) {
+    part.store(dbias.floats(), b.outputs[BackOut::kDbias].template as<float>() + c);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace keel::onednn
 HWY_AFTER_NAMESPACE();

@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -91,6 +93,35 @@ TEST_CASE("onednn threads: a signal that came meanwhile is handled after the wor
   });
   CHECK(handled == SIGUSR1);
   std::signal(SIGUSR1, before);
+}
+
+// oneTBB keeps what it hands to threads that never come.
+TEST_CASE("onednn threads: loops at the concurrency of primitives leave no memory behind") {
+  const auto resident_pages = [] {
+    std::int64_t all = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> all >> resident;
+    return resident;
+  };
+  // A helper leaves an arena when it has the time to.
+  const auto work = [](std::int64_t) {
+    volatile double sum = 0;
+    for (int k = 0; k < 1000; ++k) sum = sum + k;
+  };
+  for (const int count : {1, 2, 3}) {
+    CAPTURE(count);
+    Threads threads(count);
+    const auto loops = [&](int n) {
+      threads.enter([&] {
+        for (int i = 0; i < n; ++i) {
+          at_primitive_concurrency([&] { parallel_blocks(64, work); });
+        }
+      });
+    };
+    loops(3000);
+    const std::int64_t before = resident_pages();
+    loops(6000);  // parts that would take 11 MB
+    CHECK((resident_pages() - before) * sysconf(_SC_PAGESIZE) < 6 << 20);
+  }
 }
 
 }  // namespace keel::onednn

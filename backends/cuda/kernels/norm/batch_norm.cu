@@ -65,9 +65,6 @@ struct Statistics {
 };
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
-  const MomentSource from{Data(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]),
-                          global<const double>(b.inputs[In::kMoments])};
   const Statistics statistics{Rules(attrs),
                               input(b.inputs[In::kRunningMean]),
                               input(b.inputs[In::kRunningVar]),
@@ -75,22 +72,8 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttr
                               output(b.outputs[Out::kRstd]),
                               output(b.outputs[Out::kNextRunningMean]),
                               output(b.outputs[Out::kNextRunningVar]),
-                              scratch.vector(0)};
-  if (attrs.training) {
-    column_moments(sizes, scratch, from, statistics);
-  } else {
-    each_channel(sizes, statistics);
-  }
-  map_columns(sizes, CentreColumns{{from.x},
-                                   statistics.rstd,
-                                   {},
-                                   {},
-                                   input(b.inputs[In::kGain]),
-                                   input(b.inputs[In::kBias]),
-                                   statistics.exact_mean,
-                                   from.kept,
-                                   Result(b.outputs[Out::kY]),
-                                   attrs.counts_padding()});
+                              ColumnScratch(b, sizes, MomentTerms::kSums).vector(0)};
+  run_centred<In, Out>(b, sizes, attrs.training, statistics, {{}, {}, attrs.counts_padding()});
 }
 
 // The gradient of the penalty on what lies between the statistics of the batch and the running
@@ -143,54 +126,35 @@ struct Gradients {
   }
 };
 
-void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
+void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormBackwardAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
-  const auto gain = input(b.inputs[BackIn::kGain]), mean = input(b.inputs[BackIn::kMean]),
-             rstd = input(b.inputs[BackIn::kRstd]);
+  const CentredColumns tensors = centred_tensors<BackIn, BackOut>(b, attrs.training);
   const auto running = [&](int place) {
     return attrs.has_penalty() ? input(b.inputs[std::size_t(place)]) : Global<const float>{};
   };
   const Penalty penalty{attrs.eps,
                         attrs.mean_penalty,
                         attrs.deviation_penalty,
-                        mean,
-                        rstd,
+                        tensors.mean,
+                        tensors.rstd,
                         running(BackIn::kNextRunningMean),
                         running(BackIn::kNextRunningVar)};
   const Gradients gradients{Rules(attrs),
                             penalty,
-                            gain,
+                            tensors.gain,
                             output(b.outputs[BackOut::kDgain]),
                             output(b.outputs[BackOut::kDbias]),
                             ChannelSlopes(scratch)};
-  run_centred_columns_backward(sizes, scratch,
-                               {Data(b.inputs[BackIn::kX]),
-                                Data(b.inputs[BackIn::kDy]),
-                                gain,
-                                mean,
-                                rstd,
-                                {},
-                                kept_rows(b.inputs[BackIn::kMask]),
-                                Result(b.outputs[BackOut::kDx]),
-                                attrs.training,
-                                global<const double>(b.inputs[BackIn::kSums])},
-                               gradients);
+  run_centred_columns_backward(sizes, scratch, tensors, gradients);
 }
 
 }  // namespace
 
 Prepared prepare_batch_norm(const NodeContext& context) {
-  const auto attrs = context.attrs<BatchNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, MomentTerms::kSums, 1));
+  return prepare_columns<BatchNormAttrs>(context, MomentTerms::kSums, 1, run_forward);
 }
-
 Prepared prepare_batch_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<BatchNormBackwardAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, GradientTerms::kSums, 3));
+  return prepare_columns<BatchNormBackwardAttrs>(context, GradientTerms::kSums, 3, run_backward);
 }
 
 }  // namespace keel::cuda

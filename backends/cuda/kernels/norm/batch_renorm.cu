@@ -56,9 +56,6 @@ struct Statistics {
 };
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
-  const MomentSource from{Data(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]),
-                          global<const double>(b.inputs[In::kMoments])};
   const Statistics statistics{attrs,
                               input(b.inputs[In::kRunningMean]),
                               input(b.inputs[In::kRunningStd]),
@@ -70,22 +67,8 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAt
                               output(b.outputs[Out::kNextRunningMean]),
                               output(b.outputs[Out::kNextRunningStd]),
                               global<std::int32_t>(b.outputs[Out::kNextStep]),
-                              scratch.vector(0)};
-  if (attrs.training) {
-    column_moments(sizes, scratch, from, statistics);
-  } else {
-    each_channel(sizes, statistics);
-  }
-  map_columns(sizes, CentreColumns{{from.x},
-                                   statistics.rstd,
-                                   statistics.r,
-                                   statistics.d,
-                                   input(b.inputs[In::kGain]),
-                                   input(b.inputs[In::kBias]),
-                                   statistics.exact_mean,
-                                   from.kept,
-                                   Result(b.outputs[Out::kY]),
-                                   false});
+                              ColumnScratch(b, sizes, MomentTerms::kSums).vector(0)};
+  run_centred<In, Out>(b, sizes, attrs.training, statistics, {statistics.r, statistics.d});
 }
 
 // Writes dgain, dbias and what dx needs of a channel.
@@ -111,39 +94,28 @@ struct Gradients {
   }
 };
 
-void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
+void run_backward(const Binding& b, const ColumnSizes& sizes,
+                  const BatchRenormBackwardAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
-  const auto gain = input(b.inputs[BackIn::kGain]), mean = input(b.inputs[BackIn::kMean]),
-             rstd = input(b.inputs[BackIn::kRstd]), r = input(b.inputs[BackIn::kR]);
+  CentredColumns tensors = centred_tensors<BackIn, BackOut>(b, attrs.training);
+  tensors.r = input(b.inputs[BackIn::kR]);
   const Gradients gradients{attrs.training,
-                            r,
+                            tensors.r,
                             input(b.inputs[BackIn::kD]),
-                            gain,
+                            tensors.gain,
                             output(b.outputs[BackOut::kDgain]),
                             output(b.outputs[BackOut::kDbias]),
                             ChannelSlopes(scratch)};
-  run_centred_columns_backward(
-      sizes, scratch,
-      {Data(b.inputs[BackIn::kX]), Data(b.inputs[BackIn::kDy]), gain, mean, rstd, r,
-       kept_rows(b.inputs[BackIn::kMask]), Result(b.outputs[BackOut::kDx]), attrs.training,
-       global<const double>(b.inputs[BackIn::kSums])},
-      gradients);
+  run_centred_columns_backward(sizes, scratch, tensors, gradients);
 }
 
 }  // namespace
 
 Prepared prepare_batch_renorm(const NodeContext& context) {
-  const auto attrs = context.attrs<BatchRenormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, MomentTerms::kSums, 1));
+  return prepare_columns<BatchRenormAttrs>(context, MomentTerms::kSums, 1, run_forward);
 }
-
 Prepared prepare_batch_renorm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<BatchRenormBackwardAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, GradientTerms::kSums, 3));
+  return prepare_columns<BatchRenormBackwardAttrs>(context, GradientTerms::kSums, 3, run_backward);
 }
 
 }  // namespace keel::cuda

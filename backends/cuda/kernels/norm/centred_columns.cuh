@@ -125,6 +125,33 @@ struct CentreColumns {
   }
 };
 
+// The parts of y that not every norm has.
+struct CentredExtras {
+  Global<const float> r, d;
+  bool pads_with_bias = false;
+};
+
+// A forward by the places of a norm: in training statistics(channel, Moments), else
+// statistics(channel), which leaves the exact mean in vector 0 of the scratch; then y.
+template <class In, class Out, class Statistics>
+void run_centred(const Binding& b, const ColumnSizes& sizes, bool training,
+                 const Statistics& statistics, const CentredExtras& extras) {
+  const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
+  const MomentSource from{Data(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]),
+                          global<const double>(b.inputs[In::kMoments])};
+  training ? column_moments(sizes, scratch, from, statistics) : each_channel(sizes, statistics);
+  map_columns(sizes, CentreColumns{{from.x},
+                                   output(b.outputs[Out::kRstd]),
+                                   extras.r,
+                                   extras.d,
+                                   input(b.inputs[In::kGain]),
+                                   input(b.inputs[In::kBias]),
+                                   scratch.vector(0),
+                                   from.kept,
+                                   Result(b.outputs[Out::kY]),
+                                   extras.pads_with_bias});
+}
+
 // The sums that the backward of a channel needs: the numbers of kept and of all elements; the sums
 // over kept elements of xhat (not 0, because the saved mean is a float), of dy and of dy * xhat;
 // and the sum of dy over the rows left out.
@@ -237,6 +264,20 @@ struct CentredColumns {
   bool training;
   Global<const double> given;
 };
+// By the places of a norm.
+template <class BackIn, class BackOut>
+CentredColumns centred_tensors(const Binding& b, bool training) {
+  return {Data(b.inputs[BackIn::kX]),
+          Data(b.inputs[BackIn::kDy]),
+          input(b.inputs[BackIn::kGain]),
+          input(b.inputs[BackIn::kMean]),
+          input(b.inputs[BackIn::kRstd]),
+          {},
+          kept_rows(b.inputs[BackIn::kMask]),
+          Result(b.outputs[BackOut::kDx]),
+          training,
+          global<const double>(b.inputs[BackIn::kSums])};
+}
 // The values that dx needs for every channel besides these tensors.
 struct ChannelSlopes {
   Global<double> low, mean_g, slope;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/kernels/norm/column_sums.cuh"
+#include "src/ops/norm/norm.h"
 
 namespace keel::cuda {
 
@@ -39,6 +40,17 @@ class ColumnScratch {
   ColumnSizes sizes_;
   int sums_;
 };
+
+// A kernel of a column norm: run(binding, sizes of x, attributes), with a workspace for `sums`
+// kinds of partial sums and for `vectors`.
+template <class Attrs>
+Prepared prepare_columns(const NodeContext& context, int sums, int vectors,
+                         void (*run)(const Binding&, const ColumnSizes&, const Attrs&)) {
+  const Attrs attrs = context.attrs<Attrs>();
+  const ColumnSizes sizes = column_sizes(context.input(NormInput::kX).shape);
+  return kernel_of([=](const Binding& b) { run(b, sizes, attrs); },
+                   ColumnScratch::bytes(sizes, sums, vectors));
+}
 
 // Sums (kinds, channels) given to a node.
 struct GivenSums {

@@ -72,30 +72,17 @@ struct Statistics {
 };
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
-  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
-  const auto step = global<const std::int32_t>(b.inputs[In::kStep]);
   const Statistics statistics{
       attrs,
       {input(b.inputs[In::kX2]), output(b.outputs[Out::kNextX2]), attrs.m, sizes.channels},
       input(b.inputs[In::kV]),
-      step,
+      global<const std::int32_t>(b.inputs[In::kStep]),
       output(b.outputs[Out::kRstd]),
       output(b.outputs[Out::kR]),
       output(b.outputs[Out::kNextV]),
       global<std::int32_t>(b.outputs[Out::kNextStep])};
-  if (attrs.training) {
-    run_uncentred_statistics(b, sizes, {kept, global<const double>(b.inputs[In::kSquares])},
-                             statistics);
-  } else {
-    each_channel(sizes, statistics);
-  }
-  map_columns(sizes, ScaleColumns<>{{Data(b.inputs[In::kX])},
-                                    statistics.rstd,
-                                    statistics.r,
-                                    input(b.inputs[In::kGain]),
-                                    input(b.inputs[In::kBias]),
-                                    kept,
-                                    Result(b.outputs[Out::kY])});
+  run_uncentred_statistics<In>(b, sizes, attrs.training, statistics);
+  write_uncentred<In, Out>(b, sizes, statistics.r);
 }
 
 // Writes dgain, dbias, gz' and the slope of dx, all with z = x * rstd.
@@ -122,39 +109,28 @@ struct Gradients {
   }
 };
 
-void run_backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
-  const auto gain = input(b.inputs[BackIn::kGain]), rstd = input(b.inputs[BackIn::kRstd]),
-             r = input(b.inputs[BackIn::kR]);
+void run_backward(const Binding& b, const ColumnSizes& sizes, const MabnBackwardAttrs& attrs) {
+  UncentredBackward tensors = uncentred_tensors<BackIn, BackOut>(b, attrs.training);
+  tensors.factor = input(b.inputs[BackIn::kR]);
   const Gradients gradients{
       attrs,
       {input(b.inputs[BackIn::kGz]), output(b.outputs[BackOut::kNextGz]), attrs.m, sizes.channels},
       global<const std::int32_t>(b.inputs[BackIn::kStep]),
-      r,
-      gain,
+      tensors.factor,
+      tensors.gain,
       output(b.outputs[BackOut::kDgain]),
       output(b.outputs[BackOut::kDbias]),
       uncentred_scratch(b, sizes, true).vector(0)};
-  run_uncentred_backward(b, sizes,
-                         {Data(b.inputs[BackIn::kX]), Data(b.inputs[BackIn::kDy]), rstd, rstd, r,
-                          gain, kept_rows(b.inputs[BackIn::kMask]), Result(b.outputs[BackOut::kDx]),
-                          attrs.training, global<const double>(b.inputs[BackIn::kSums])},
-                         gradients);
+  run_uncentred_backward(b, sizes, tensors, gradients);
 }
 
 }  // namespace
 
 Prepared prepare_mabn(const NodeContext& context) {
-  const auto attrs = context.attrs<MabnAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   uncentred_workspace(sizes, false));
+  return prepare_columns<MabnAttrs>(context, kUncentredSums, 0, run_forward);
 }
-
 Prepared prepare_mabn_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<MabnBackwardAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
-                   uncentred_workspace(sizes, true));
+  return prepare_columns<MabnBackwardAttrs>(context, kUncentredGradientSums, 1, run_backward);
 }
 
 }  // namespace keel::cuda

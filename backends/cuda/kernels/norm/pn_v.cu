@@ -28,22 +28,11 @@ struct Statistics {
 };
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
-  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
-  const Statistics statistics{attrs.eps, attrs.keep, input(b.inputs[In::kPsi2]),
-                              output(b.outputs[Out::kRstd]), output(b.outputs[Out::kNextPsi2])};
-  if (attrs.training) {
-    run_uncentred_statistics(b, sizes, {kept, global<const double>(b.inputs[In::kSquares])},
-                             statistics);
-  } else {
-    each_channel(sizes, statistics);
-  }
-  map_columns(sizes, ScaleColumns<>{{Data(b.inputs[In::kX])},
-                                    statistics.rstd,
-                                    {},
-                                    input(b.inputs[In::kGain]),
-                                    input(b.inputs[In::kBias]),
-                                    kept,
-                                    Result(b.outputs[Out::kY])});
+  run_uncentred_statistics<In>(
+      b, sizes, attrs.training,
+      Statistics{attrs.eps, attrs.keep, input(b.inputs[In::kPsi2]), output(b.outputs[Out::kRstd]),
+                 output(b.outputs[Out::kNextPsi2])});
+  write_uncentred<In, Out>(b, sizes);
 }
 
 // Writes dgain, dbias and the slope of dx, which is the mean of g * xhat.
@@ -60,39 +49,21 @@ struct Gradients {
   }
 };
 
-void run_backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
-  const auto gain = input(b.inputs[BackIn::kGain]), rstd = input(b.inputs[BackIn::kRstd]);
-  const Gradients gradients{gain, output(b.outputs[BackOut::kDgain]),
-                            output(b.outputs[BackOut::kDbias]),
-                            uncentred_scratch(b, sizes, true).vector(0)};
-  run_uncentred_backward(b, sizes,
-                         {Data(b.inputs[BackIn::kX]),
-                          Data(b.inputs[BackIn::kDy]),
-                          rstd,
-                          rstd,
-                          {},
-                          gain,
-                          kept_rows(b.inputs[BackIn::kMask]),
-                          Result(b.outputs[BackOut::kDx]),
-                          attrs.training,
-                          global<const double>(b.inputs[BackIn::kSums])},
-                         gradients);
+void run_backward(const Binding& b, const ColumnSizes& sizes, const PnVBackwardAttrs& attrs) {
+  const UncentredBackward tensors = uncentred_tensors<BackIn, BackOut>(b, attrs.training);
+  run_uncentred_backward(
+      b, sizes, tensors,
+      Gradients{tensors.gain, output(b.outputs[BackOut::kDgain]),
+                output(b.outputs[BackOut::kDbias]), uncentred_scratch(b, sizes, true).vector(0)});
 }
 
 }  // namespace
 
 Prepared prepare_pn_v(const NodeContext& context) {
-  const auto attrs = context.attrs<PnVAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   uncentred_workspace(sizes, false));
+  return prepare_columns<PnVAttrs>(context, kUncentredSums, 0, run_forward);
 }
-
 Prepared prepare_pn_v_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<PnVBackwardAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
-                   uncentred_workspace(sizes, true));
+  return prepare_columns<PnVBackwardAttrs>(context, kUncentredGradientSums, 1, run_backward);
 }
 
 }  // namespace keel::cuda

@@ -93,7 +93,6 @@ __global__ void watch(Watch a, std::int64_t channels) {
 template <class Scales>
 void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs,
                  const Scales& scales) {
-  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
   const Statistics statistics{Rules(attrs),
                               input(b.inputs[In::kPsi2]),
                               global<const std::int32_t>(b.inputs[In::kStep]),
@@ -102,24 +101,14 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttr
                               output(b.outputs[Out::kGamma]),
                               output(b.outputs[Out::kNextPsi2]),
                               global<std::int32_t>(b.outputs[Out::kNextStep])};
-  if (!attrs.training) {
-    each_channel(sizes, statistics);
-  } else {
-    const SquareSource from{kept, global<const double>(b.inputs[In::kSquares])};
-    run_uncentred_statistics(b, sizes, from, statistics, scales);
+  run_uncentred_statistics<In>(b, sizes, attrs.training, statistics, scales);
+  if (attrs.training) {
     launch(watch, {1, kColumnBlock},
            Watch{1 - attrs.alpha_b, statistics.gamma, input(b.inputs[In::kNu]),
                  output(b.outputs[Out::kContraction]), output(b.outputs[Out::kNuMax])},
            sizes.channels);
   }
-  map_columns(sizes, ScaleColumns<Scales>{{Data(b.inputs[In::kX])},
-                                          statistics.rstd,
-                                          {},
-                                          input(b.inputs[In::kGain]),
-                                          input(b.inputs[In::kBias]),
-                                          kept,
-                                          Result(b.outputs[Out::kY]),
-                                          scales});
+  write_uncentred<In, Out>(b, sizes, {}, scales);
 }
 
 // Writes dgain, dbias, nu' and what dx needs of a channel. That is the slope, which is nu, or, with
@@ -171,16 +160,7 @@ Gradients gradients_of(const Binding& b, const PowerNormAttrs& attrs) {
           {}};
 }
 UncentredBackward backward_of(const Binding& b, const PowerNormAttrs& attrs) {
-  return {Data(b.inputs[BackIn::kX]),
-          Data(b.inputs[BackIn::kDy]),
-          input(b.inputs[BackIn::kRstd]),
-          input(b.inputs[BackIn::kRdx]),
-          {},
-          input(b.inputs[BackIn::kGain]),
-          kept_rows(b.inputs[BackIn::kMask]),
-          Result(b.outputs[BackOut::kDx]),
-          attrs.training,
-          global<const double>(b.inputs[BackIn::kSums])};
+  return uncentred_tensors<BackIn, BackOut>(b, attrs.training, BackIn::kRdx);
 }
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {

@@ -4,7 +4,6 @@
 #include "backends/cuda/kernels/norm/columns.cuh"
 #include "src/ops/column_gradient_sums.h"
 #include "src/ops/column_moments.h"
-#include "src/ops/norm/norm.h"
 
 namespace keel::cuda {
 
@@ -193,14 +192,8 @@ struct ScaleColumnsGradient {
   }
 };
 
-// The tensors of a forward and a backward of columns that subtract no mean. `factor` may be absent.
-// The sums may be absent too; they are then computed.
-struct UncentredForward {
-  Data x;
-  Global<const float> scale, factor, gain, bias;
-  KeptRows kept;
-  Result y;
-};
+// The tensors of a backward of columns that subtract no mean. `factor` and the sums may be absent;
+// sums are then computed.
 struct UncentredBackward {
   Data x, dy;
   Global<const float> scale, rdx, factor, gain;
@@ -230,8 +223,8 @@ struct SquareSource {
 
 // Calls statistics(channel, SquareSums) on the device.
 template <class Statistics, class Scales = Unscaled>
-void run_uncentred_statistics(const Binding& b, const ColumnSizes& sizes, const SquareSource& from,
-                              const Statistics& statistics, const Scales& scales = {}) {
+void sum_squares(const Binding& b, const ColumnSizes& sizes, const SquareSource& from,
+                 const Statistics& statistics, const Scales& scales = {}) {
   if (from.given) {
     const bool has_all = from.given.size() == SquareRow::kRows * sizes.channels;
     return each_channel(
@@ -239,6 +232,49 @@ void run_uncentred_statistics(const Binding& b, const ColumnSizes& sizes, const 
   }
   column_sums(sizes, UncentredTerms<Scales>(Data(b.inputs[NormInput::kX]), from.kept, scales),
               uncentred_scratch(b, sizes, false).partial(), FinishSquares<Statistics>{statistics});
+}
+
+// By the places of a norm.
+template <class In>
+SquareSource square_source(const Binding& b) {
+  return {kept_rows(b.inputs[In::kMask]), global<const double>(b.inputs[In::kSquares])};
+}
+
+// In training statistics(channel, SquareSums), else statistics(channel), by the places of a norm.
+template <class In, class Statistics, class Scales = Unscaled>
+void run_uncentred_statistics(const Binding& b, const ColumnSizes& sizes, bool training,
+                              const Statistics& statistics, const Scales& scales = {}) {
+  if (!training) return each_channel(sizes, statistics);
+  sum_squares(b, sizes, square_source<In>(b), statistics, scales);
+}
+
+// y = x * rstd * factor * gain + bias, with the rstd that the statistics wrote.
+template <class In, class Out, class Scales = Unscaled>
+void write_uncentred(const Binding& b, const ColumnSizes& sizes, Global<const float> factor = {},
+                     const Scales& scales = {}) {
+  map_columns(sizes, ScaleColumns<Scales>{{Data(b.inputs[In::kX])},
+                                          output(b.outputs[Out::kRstd]),
+                                          factor,
+                                          input(b.inputs[In::kGain]),
+                                          input(b.inputs[In::kBias]),
+                                          kept_rows(b.inputs[In::kMask]),
+                                          Result(b.outputs[Out::kY]),
+                                          scales});
+}
+
+// The tensors of a backward by the places of a norm whose dx has the factor `rdx`.
+template <class BackIn, class BackOut>
+UncentredBackward uncentred_tensors(const Binding& b, bool training, int rdx = BackIn::kRstd) {
+  return {Data(b.inputs[BackIn::kX]),
+          Data(b.inputs[BackIn::kDy]),
+          input(b.inputs[BackIn::kRstd]),
+          input(b.inputs[std::size_t(rdx)]),
+          {},
+          input(b.inputs[BackIn::kGain]),
+          kept_rows(b.inputs[BackIn::kMask]),
+          Result(b.outputs[BackOut::kDx]),
+          training,
+          global<const double>(b.inputs[BackIn::kSums])};
 }
 
 // Calls gradients(channel, UncentredGradientSums) on the device.

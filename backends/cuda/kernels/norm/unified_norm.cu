@@ -170,9 +170,7 @@ void run_statistics(const Binding& b, const ColumnSizes& sizes, const UnifiedNor
   const auto x2 = input(b.inputs[In::kX2]);
   const auto step = global<const std::int32_t>(b.inputs[In::kStep]);
   const Global<double> means = uncentred_scratch(b, sizes, false).vector(0);
-  run_uncentred_statistics(
-      b, sizes, {kept_rows(b.inputs[In::kMask]), global<const double>(b.inputs[In::kSquares])},
-      StoreMeans{means});
+  sum_squares(b, sizes, square_source<In>(b), StoreMeans{means});
   launch(answer, {1, kColumnBlock},
          Question{attrs, means, x2, step, skips, global<std::int32_t>(b.outputs[Out::kNextStep])},
          sizes.channels);
@@ -189,13 +187,7 @@ void run_statistics(const Binding& b, const ColumnSizes& sizes, const UnifiedNor
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const UnifiedNormAttrs& attrs) {
   run_statistics(b, sizes, attrs);
-  map_columns(sizes, ScaleColumns<>{{Data(b.inputs[In::kX])},
-                                    output(b.outputs[Out::kRstd]),
-                                    {},
-                                    input(b.inputs[In::kGain]),
-                                    input(b.inputs[In::kBias]),
-                                    kept_rows(b.inputs[In::kMask]),
-                                    Result(b.outputs[Out::kY])});
+  write_uncentred<In, Out>(b, sizes);
 }
 
 // Writes dgain, dbias, gz', nu' and the slope of dx, all with z = x * rstd.
@@ -229,43 +221,33 @@ struct Gradients {
   }
 };
 
-void run_backward(const Binding& b, const ColumnSizes& sizes, const UnifiedNormAttrs& attrs) {
-  const auto gain = input(b.inputs[BackIn::kGain]), rstd = input(b.inputs[BackIn::kRstd]),
-             ratio = input(b.inputs[BackIn::kRatio]);
+void run_backward(const Binding& b, const ColumnSizes& sizes,
+                  const UnifiedNormBackwardAttrs& attrs) {
+  UncentredBackward tensors = uncentred_tensors<BackIn, BackOut>(b, attrs.training);
+  tensors.factor = input(b.inputs[BackIn::kRatio]);
   const Gradients gradients{
       attrs,
       {input(b.inputs[BackIn::kGz]), output(b.outputs[BackOut::kNextGz]), attrs.m, sizes.channels},
       global<const std::int32_t>(b.inputs[BackIn::kStep]),
       input(b.inputs[BackIn::kNu]),
-      ratio,
+      tensors.factor,
       input(b.inputs[BackIn::kSkips]),
-      gain,
+      tensors.gain,
       output(b.outputs[BackOut::kDgain]),
       output(b.outputs[BackOut::kDbias]),
       output(b.outputs[BackOut::kNextNu]),
       uncentred_scratch(b, sizes, true).vector(0)};
-  run_uncentred_backward(
-      b, sizes,
-      {Data(b.inputs[BackIn::kX]), Data(b.inputs[BackIn::kDy]), rstd, rstd, ratio, gain,
-       kept_rows(b.inputs[BackIn::kMask]), Result(b.outputs[BackOut::kDx]), attrs.training,
-       global<const double>(b.inputs[BackIn::kSums])},
-      gradients);
+  run_uncentred_backward(b, sizes, tensors, gradients);
 }
 
 }  // namespace
 
 Prepared prepare_unified_norm(const NodeContext& context) {
-  const auto attrs = context.attrs<UnifiedNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, kUncentredSums, 1));
+  return prepare_columns<UnifiedNormAttrs>(context, kUncentredSums, 1, run_forward);
 }
-
 Prepared prepare_unified_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<UnifiedNormBackwardAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
-                   uncentred_workspace(sizes, true));
+  return prepare_columns<UnifiedNormBackwardAttrs>(context, kUncentredGradientSums, 1,
+                                                   run_backward);
 }
 
 }  // namespace keel::cuda

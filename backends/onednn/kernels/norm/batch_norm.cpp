@@ -15,11 +15,8 @@ using Out = BatchNormOutput;
 using BackIn = BatchNormBackwardInput;
 using BackOut = BatchNormGradient;
 
-enum ForwardConstants : std::size_t { kFactor, kShift, kForwardConstants };
-enum BackwardConstants : std::size_t { kLow, kScale, kMeanDy, kSlope, kBackwardConstants };
-
-// Where padding counts the backward has one more kind of sums, of dy over the rows left out.
-constexpr std::size_t kPaddingDy = 3;
+using Forward = CentredForwardConstant;
+using Backward = CentredBackwardConstant;
 
 struct BatchSampler : ColumnPlan {
   BatchNormAttrs attrs;
@@ -52,22 +49,12 @@ bool has_padding(const Binding& b, const BatchSampler& plan) {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/batch_norm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/centred_columns-inl.h"
+#include "backends/onednn/simd/centred_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
-
-void forward_sums(const Binding& b, const BatchSampler& plan, std::size_t block, const Tile& tile) {
-  if (plan.is_given) {
-    return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], tile);
-  }
-  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    tile_moments(tile, mask_of(b), b.inputs[In::kX].as<T>(),
-                 moments_at(plan, {b.workspace, block, 0}, tile.first));
-  });
-}
 
 // running <- keep * running + (1 - keep) * batch, for a register's worth of channels.
 template <class Part>
@@ -76,10 +63,10 @@ void blend(Part part, const float* before, const WideDoubles& batch, double keep
   part.store((kept + batch * WideDoubles::all(1 - keep)).floats(), after);
 }
 
-// Statistics of a register's worth of channels; `low` is what the float lacks of a mean that dwarfs
-// the deviations.
+// Statistics of a register's worth of channels.
 struct Statistics {
-  Floats mean, low, rstd;
+  SplitMean mean;
+  Floats rstd;
 };
 
 // Stores mean and rstd of channels c, c + 1, ..., and the constants of
@@ -90,10 +77,11 @@ void store_statistics(Part part, const Binding& b, const BatchSampler& plan, std
   const float *gains = b.inputs[In::kGain].as<float>(), *biases = b.inputs[In::kBias].as<float>();
   const Floats factor = gains ? hn::Mul(of.rstd, part.load(gains + c)) : of.rstd;
   const Floats bias = biases ? part.load(biases + c) : zero();
-  part.store(of.mean, b.outputs[Out::kMean].as<float>() + c);
+  part.store(of.mean.high, b.outputs[Out::kMean].as<float>() + c);
   part.store(of.rstd, b.outputs[Out::kRstd].as<float>() + c);
-  part.store(factor, plan.constant(b.workspace, kFactor) + c);
-  part.store(hn::NegMulAdd(of.low, factor, bias), plan.constant(b.workspace, kShift) + c);
+  part.store(factor, plan.constant(b.workspace, Forward::kFactor) + c);
+  part.store(hn::NegMulAdd(of.mean.low, factor, bias),
+             plan.constant(b.workspace, Forward::kShift) + c);
 }
 
 // Computes the statistics from the moments of all blocks, and the running ones from both.
@@ -110,9 +98,7 @@ void batch_statistics(const Binding& b, const BatchSampler& plan, const Tile& ti
     const std::size_t c = tile.first + i;
     const WideDoubles mean = WideDoubles::load(total.mean + i);
     const WideDoubles squares = WideDoubles::load(total.squares + i);
-    const Floats rstd = reciprocal_sqrt(squares * share + eps);
-    const Floats high = mean.floats();
-    store_statistics(part, b, plan, c, {high, (mean - WideDoubles::of(high)).floats(), rstd});
+    store_statistics(part, b, plan, c, {SplitMean(mean), reciprocal_sqrt(squares * share + eps)});
     blend(part, b.inputs[In::kRunningMean].as<float>() + c, mean, attrs.keep,
           b.outputs[Out::kNextRunningMean].as<float>() + c);
     blend(part, b.inputs[In::kRunningVar].as<float>() + c, squares * running_share, attrs.keep,
@@ -127,24 +113,18 @@ void running_statistics(const Binding& b, const BatchSampler& plan, const Tile& 
     const std::size_t c = tile.first + i;
     const Floats mean = part.load(b.inputs[In::kRunningMean].as<float>() + c);
     const Floats variance = part.load(b.inputs[In::kRunningVar].as<float>() + c);
-    const Floats rstd = reciprocal_sqrt(WideDoubles::of(variance) + eps);
-    store_statistics(part, b, plan, c, {mean, zero(), rstd});
+    store_statistics(part, b, plan, c,
+                     {SplitMean(mean), reciprocal_sqrt(WideDoubles::of(variance) + eps)});
     if (!plan.attrs.training) return;
     part.store(mean, b.outputs[Out::kNextRunningMean].as<float>() + c);
     part.store(variance, b.outputs[Out::kNextRunningVar].as<float>() + c);
   });
 }
 
-void forward_write(const Binding& b, const BatchSampler& plan, const Tile& tile) {
+// Where padding counts, y of the rows left out is the bias.
+void write_left_out(const Binding& b, const BatchSampler& plan, const Tile& tile,
+                    const ResultRows& y) {
   const float* bias = b.inputs[In::kBias].as<float>();
-  const ResultRows y(b, tile.run_length());
-  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    write_centred(
-        tile,
-        CentredForward<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kMean].as<float>(),
-                          plan.constant(b.workspace, kFactor), plan.constant(b.workspace, kShift)},
-        y);
-  });
   if (bias == nullptr || !plan.attrs.counts_padding()) return clear_left_out(tile, mask_of(b), y);
   for_left_out(tile, mask_of(b),
                [&](std::size_t at) { y.copy(bias + tile.first, tile.channels, at); });
@@ -152,35 +132,12 @@ void forward_write(const Binding& b, const BatchSampler& plan, const Tile& tile)
 
 void forward(const Binding& b, const BatchSampler& plan) {
   const bool uses_batch = plan.attrs.training && forward_counts(b, plan).kept > 0;
-  run_columns(
-      plan.blocks,
-      [&](std::size_t block, const Tile& tile) HWY_ATTR {
-        if (uses_batch) forward_sums(b, plan, block, tile);
-      },
+  run_centred<In, Out>(
+      b, plan, uses_batch,
       [&](const Tile& tile) HWY_ATTR {
         uses_batch ? batch_statistics(b, plan, tile) : running_statistics(b, plan, tile);
       },
-      [&](const Tile& tile) HWY_ATTR { forward_write(b, plan, tile); });
-}
-
-// Forms the sums of the kept rows and after them, where padding counts, that of the dy of the
-// others.
-void backward_sums(const Binding& b, const BatchSampler& plan, std::size_t block,
-                   const Tile& tile) {
-  if (plan.is_given) {
-    const std::size_t kinds = plan.attrs.counts_padding() ? kPaddingDy + 1 : kPaddingDy;
-    return take_gradient_sums(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], kinds, tile);
-  }
-  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-    const T* dy = b.inputs[BackIn::kDy].as<T>();
-    tile_sums(
-        tile, mask_of(b),
-        SavedChannels<T>{b.inputs[BackIn::kX].as<T>(), dy, b.inputs[BackIn::kMean].as<float>(),
-                         b.inputs[BackIn::kRstd].as<float>()},
-        sums_at(plan, {b.workspace, block, 0}, tile.first));
-    if (!has_padding(b, plan)) return;
-    tile_left_out(tile, mask_of(b), dy, plan.sum(b.workspace, block, kPaddingDy) + tile.first);
-  });
+      [&](const Tile& tile, const ResultRows& y) HWY_ATTR { write_left_out(b, plan, tile, y); });
 }
 
 // The mean and the slope of a register's worth of channels in dx.
@@ -211,71 +168,51 @@ void backward_statistics(const Binding& b, const BatchSampler& plan, const Tile&
   const WideDoubles mean_share = WideDoubles::all(uses_batch ? 1 / n : 0);
   const WideDoubles slope_share =
       WideDoubles::all(uses_batch ? 1 / plan.variance_count(counts, plan.attrs.unbiased) : 0);
-  const auto total = [&](std::size_t kind, std::size_t c)
-                         HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
   for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = tile.first + i;
-    const WideDoubles low = total(0, c) * mean_share, dy = total(1, c);
-    const WideDoubles dgain = total(2, c) - low * dy;
+    const CentredSums sums(b, plan, c, mean_share);
     const Floats rstd = part.load(b.inputs[BackIn::kRstd].as<float>() + c);
     const float* gain = b.inputs[BackIn::kGain].as<float>();
     const Floats scale = gain ? hn::Mul(rstd, part.load(gain + c)) : rstd;
-    Slopes slopes{dy * mean_share, dgain * slope_share};
+    Slopes slopes{sums.dbias * mean_share, sums.dgain * slope_share};
     if (plan.attrs.has_penalty()) {
       const Slopes less = of_penalty(part, b, plan.attrs, c, {mean_share, slope_share});
       const WideDoubles factor = WideDoubles::of(scale);  // as ShiftedBackward has them
       slopes = {factor * slopes.mean_dy - less.mean_dy, factor * slopes.slope - less.slope};
     }
-    part.store(low.floats(), plan.constant(b.workspace, kLow) + c);
-    part.store(scale, plan.constant(b.workspace, kScale) + c);
-    part.store(slopes.mean_dy.floats(), plan.constant(b.workspace, kMeanDy) + c);
-    part.store(slopes.slope.floats(), plan.constant(b.workspace, kSlope) + c);
-    if (b.outputs[BackOut::kDgain]) {
-      part.store(dgain.floats(), b.outputs[BackOut::kDgain].as<float>() + c);
-    }
-    if (!b.outputs[BackOut::kDbias]) return;
-    const WideDoubles dbias = has_padding(b, plan) ? dy + total(kPaddingDy, c) : dy;
-    part.store(dbias.floats(), b.outputs[BackOut::kDbias].as<float>() + c);
+    const auto store = [&](const WideDoubles& value, Backward::Kind kind) HWY_ATTR {
+      part.store(value.floats(), plan.constant(b.workspace, kind) + c);
+    };
+    store(sums.low, Backward::kLow);
+    part.store(scale, plan.constant(b.workspace, Backward::kScale) + c);
+    store(slopes.mean_dy, Backward::kMeanDy);
+    store(slopes.slope, Backward::kSlope);
+    const WideDoubles dbias = has_padding(b, plan)
+                                  ? sums.dbias + sum_of_blocks(plan, b.workspace, kPaddingDy, c)
+                                  : sums.dbias;
+    store_parameter_gradients<BackOut>(part, b, c, sums.dgain, dbias);
   });
-}
-
-template <class T>
-void backward_write(const Binding& b, const BatchSampler& plan, const Tile& tile) {
-  const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  const CentredBackward<T> in{
-      {b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(), constant(kLow)},
-      b.inputs[BackIn::kX].as<T>(),
-      b.inputs[BackIn::kDy].as<T>(),
-      constant(kScale),
-      constant(kMeanDy),
-      constant(kSlope)};
-  const ResultRows dx(b, tile.run_length());
-  plan.attrs.has_penalty() ? write_centred_gradient(tile, mask_of(b), ShiftedBackward<T>{in}, dx)
-                           : write_centred_gradient(tile, mask_of(b), in, dx);
 }
 
 // In evaluation dx = scale * dy.
 template <class T>
-void backward_scale(const Binding& b, const BatchSampler& plan, const Tile& tile) {
-  const float* scale = plan.constant(b.workspace, kScale);
-  const T* dy = b.inputs[BackIn::kDy].as<T>();
-  const ResultRows dx(b, tile.run_length());
+void backward_scale(const CentredBackward<T>& in, RowMask mask, const Tile& tile,
+                    const ResultRows& dx) {
   for_tile(
-      tile, [=](auto reader, std::size_t c) KEEL_LOOP_BODY { return reader.load(scale + c); },
+      tile, [=](auto reader, std::size_t c) KEEL_LOOP_BODY { return reader.load(in.scale + c); },
       [=](auto part, Floats scale_of_channel, std::size_t i)
-          KEEL_LOOP_BODY { dx.put(part, hn::Mul(scale_of_channel, part.load(dy + i)), i); });
-  clear_left_out(tile, mask_of(b), dx);
+          KEEL_LOOP_BODY { dx.put(part, hn::Mul(scale_of_channel, part.load(in.dy + i)), i); });
+  clear_left_out(tile, mask, dx);
 }
 
 void backward(const Binding& b, const BatchSampler& plan) {
-  run_columns(
-      plan.blocks,
-      [&](std::size_t block, const Tile& tile) HWY_ATTR { backward_sums(b, plan, block, tile); },
-      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); },
-      [&](const Tile& tile) HWY_ATTR {
-        with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-          plan.attrs.training ? backward_write<T>(b, plan, tile) : backward_scale<T>(b, plan, tile);
-        });
+  const RowMask mask = mask_of(b);
+  run_centred_backward<BackIn>(
+      b, plan, [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); },
+      [&]<class T>(const Tile& tile, const CentredBackward<T>& in, const ResultRows& dx) HWY_ATTR {
+        if (!plan.attrs.training) return backward_scale(in, mask, tile, dx);
+        plan.attrs.has_penalty() ? write_centred_gradient(tile, mask, ShiftedBackward<T>{in}, dx)
+                                 : write_centred_gradient(tile, mask, in, dx);
       });
 }
 
@@ -293,7 +230,7 @@ HWY_EXPORT(backward);
 Prepared prepare_batch_norm(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   const BatchSampler plan{
-      {column_blocks(sizes, 1, 2), 2, kForwardConstants, context.has(In::kMoments)},
+      {column_blocks(sizes, 1, 2), 2, Forward::kCount, context.has(In::kMoments)},
       context.attrs<BatchNormAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
@@ -308,7 +245,7 @@ Prepared prepare_batch_norm_backward(const NodeContext& context) {
   const auto& attrs = context.attrs<BatchNormBackwardAttrs>();
   const bool has_padding = context.has(BackIn::kMask) && attrs.counts_padding();
   const BatchSampler plan{{column_blocks(sizes, 2, centred_sum_kinds(has_padding)),
-                           attrs.counts_padding() ? kPaddingDy + 1 : kPaddingDy, kBackwardConstants,
+                           attrs.counts_padding() ? kPaddingDy + 1 : kPaddingDy, Backward::kCount,
                            context.has(BackIn::kSums)},
                           attrs};
   return kernel_of(

@@ -15,8 +15,8 @@ using Out = BatchRenormOutput;
 using BackIn = BatchRenormBackwardInput;
 using BackOut = BatchRenormGradient;
 
-enum Forward : std::size_t { kFactor, kShift, kForwardConstants };
-enum Backward : std::size_t { kBackwardLow, kScale, kMeanDy, kSlope, kBackwardConstants };
+using Forward = CentredForwardConstant;
+using Backward = CentredBackwardConstant;
 
 struct RenormPlan : ColumnPlan {
   BatchRenormAttrs attrs;
@@ -37,22 +37,12 @@ ColumnCounts forward_counts(const Binding& b, const RenormPlan& plan) {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/batch_renorm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/centred_columns-inl.h"
+#include "backends/onednn/simd/centred_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
-
-void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Tile& tile) {
-  if (plan.is_given) {
-    return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], tile);
-  }
-  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    tile_moments(tile, forward_mask(b), b.inputs[In::kX].as<T>(),
-                 moments_at(plan, {b.workspace, block, 0}, tile.first));
-  });
-}
 
 // The statistics that a register's worth of channels is normalized by.
 struct Statistics {
@@ -65,18 +55,18 @@ template <class Part>
 HWY_INLINE void store_statistics(Part part, const Binding& b, const RenormPlan& plan, std::size_t c,
                                  const Statistics& of) {
   const float *gains = b.inputs[In::kGain].as<float>(), *biases = b.inputs[In::kBias].as<float>();
-  const Floats mean = of.mean.floats(), low = (of.mean - WideDoubles::of(mean)).floats();
+  const SplitMean mean(of.mean);
   const Floats gain = gains ? part.load(gains + c) : splat(1);
   const Floats bias = biases ? part.load(biases + c) : zero();
-  part.store(mean, b.outputs[Out::kMean].as<float>() + c);
+  part.store(mean.high, b.outputs[Out::kMean].as<float>() + c);
   part.store(of.rstd, b.outputs[Out::kRstd].as<float>() + c);
   part.store(of.r, b.outputs[Out::kR].as<float>() + c);
   part.store(of.d, b.outputs[Out::kD].as<float>() + c);
   // y = (x - mean) * factor + shift with the mean in float; the shift makes up for what that lacks.
   const Floats factor = hn::Mul(hn::Mul(of.rstd, of.r), gain);
-  part.store(factor, plan.constant(b.workspace, kFactor) + c);
-  part.store(hn::MulAdd(of.d, gain, hn::NegMulAdd(low, factor, bias)),
-             plan.constant(b.workspace, kShift) + c);
+  part.store(factor, plan.constant(b.workspace, Forward::kFactor) + c);
+  part.store(hn::MulAdd(of.d, gain, hn::NegMulAdd(mean.low, factor, bias)),
+             plan.constant(b.workspace, Forward::kShift) + c);
 }
 
 // Computes the statistics from the moments of all blocks, and the running ones from both.
@@ -126,41 +116,15 @@ void running_statistics(const Binding& b, const RenormPlan& plan, const Tile& ti
   });
 }
 
-void forward_write(const Binding& b, const RenormPlan& plan, const Tile& tile) {
-  const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  const ResultRows y(b, tile.run_length());
-  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    write_centred(tile,
-                  CentredForward<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kMean].as<float>(),
-                                    constant(kFactor), constant(kShift)},
-                  y);
-  });
-  clear_left_out(tile, forward_mask(b), y);
-}
-
 void forward(const Binding& b, const RenormPlan& plan) {
-  run_columns(
-      plan.blocks,
-      [&](std::size_t block, const Tile& tile) HWY_ATTR {
-        if (plan.attrs.training) forward_sums(b, plan, block, tile);
-      },
+  const bool training = plan.attrs.training;
+  run_centred<In, Out>(
+      b, plan, training,
       [&](const Tile& tile) HWY_ATTR {
-        plan.attrs.training ? batch_statistics(b, plan, tile) : running_statistics(b, plan, tile);
+        training ? batch_statistics(b, plan, tile) : running_statistics(b, plan, tile);
       },
-      [&](const Tile& tile) HWY_ATTR { forward_write(b, plan, tile); });
-}
-
-void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Tile& tile) {
-  if (plan.is_given) {
-    return take_gradient_sums(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], plan.sums,
-                              tile);
-  }
-  with_elements(b.inputs[BackIn::kX], [&]<class T>(T) HWY_ATTR {
-    const SavedChannels<T> saved{b.inputs[BackIn::kX].as<T>(), b.inputs[BackIn::kDy].as<T>(),
-                                 b.inputs[BackIn::kMean].as<float>(),
-                                 b.inputs[BackIn::kRstd].as<float>()};
-    tile_sums(tile, backward_mask(b), saved, sums_at(plan, {b.workspace, block, 0}, tile.first));
-  });
+      [&](const Tile& tile, const ResultRows& y)
+          HWY_ATTR { clear_left_out(tile, forward_mask(b), y); });
 }
 
 // Computes dgain, dbias and the constants of dx from the sums of all blocks. In evaluation r is 1
@@ -168,56 +132,31 @@ void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, 
 void backward_statistics(const Binding& b, const RenormPlan& plan, const Tile& tile) {
   const double n = double(plan.counts(backward_mask(b), b.inputs[BackIn::kSums]).kept);
   const WideDoubles share = WideDoubles::all(plan.attrs.training && n > 0 ? 1 / n : 0);
-  const auto total = [&](std::size_t kind, std::size_t c)
-                         HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
   for_lanes(tile.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = tile.first + i;
     const auto load = [&](BackIn::Place place) HWY_ATTR {
       return WideDoubles::of(part.load(b.inputs[place].template as<float>() + c));
     };
-    const WideDoubles low = total(0, c) * share, dbias = total(1, c);
-    const WideDoubles dy_xhat = total(2, c) - low * dbias;
+    const CentredSums sums(b, plan, c, share);
     const WideDoubles r = load(BackIn::kR), r_rstd = r * load(BackIn::kRstd);
     const WideDoubles scale = b.inputs[BackIn::kGain] ? r_rstd * load(BackIn::kGain) : r_rstd;
-    part.store(low.floats(), plan.constant(b.workspace, kBackwardLow) + c);
-    part.store(scale.floats(), plan.constant(b.workspace, kScale) + c);
-    part.store((dbias * share).floats(), plan.constant(b.workspace, kMeanDy) + c);
-    part.store((dy_xhat * share).floats(), plan.constant(b.workspace, kSlope) + c);
-    if (b.outputs[BackOut::kDgain]) {
-      part.store((dy_xhat * r + dbias * load(BackIn::kD)).floats(),
-                 b.outputs[BackOut::kDgain].as<float>() + c);
-    }
-    if (b.outputs[BackOut::kDbias]) {
-      part.store(dbias.floats(), b.outputs[BackOut::kDbias].as<float>() + c);
-    }
+    const auto store = [&](const WideDoubles& value, Backward::Kind kind) HWY_ATTR {
+      part.store(value.floats(), plan.constant(b.workspace, kind) + c);
+    };
+    store(sums.low, Backward::kLow);
+    store(scale, Backward::kScale);
+    store(sums.dbias * share, Backward::kMeanDy);
+    store(sums.dgain * share, Backward::kSlope);
+    store_parameter_gradients<BackOut>(part, b, c, sums.dgain * r + sums.dbias * load(BackIn::kD),
+                                       sums.dbias);
   });
 }
 
-// scale = r * rstd * gain
-template <class T>
-void backward_write(const Binding& b, const RenormPlan& plan, const Tile& tile) {
-  const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred_gradient(
-      tile, backward_mask(b),
-      CentredBackward<T>{{b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(),
-                          constant(kBackwardLow)},
-                         b.inputs[BackIn::kX].as<T>(),
-                         b.inputs[BackIn::kDy].as<T>(),
-                         constant(kScale),
-                         constant(kMeanDy),
-                         constant(kSlope)},
-      ResultRows(b, tile.run_length()));
-}
-
 void backward(const Binding& b, const RenormPlan& plan) {
-  run_columns(
-      plan.blocks,
-      [&](std::size_t block, const Tile& tile) HWY_ATTR { backward_sums(b, plan, block, tile); },
-      [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); },
-      [&](const Tile& tile) HWY_ATTR {
-        with_elements(b.inputs[BackIn::kX],
-                      [&]<class T>(T) HWY_ATTR { backward_write<T>(b, plan, tile); });
-      });
+  run_centred_backward<BackIn>(
+      b, plan, [&](const Tile& tile) HWY_ATTR { backward_statistics(b, plan, tile); },
+      [&](const Tile& tile, const auto& in, const ResultRows& dx)
+          HWY_ATTR { write_centred_gradient(tile, backward_mask(b), in, dx); });
 }
 
 }  // namespace
@@ -233,9 +172,8 @@ HWY_EXPORT(backward);
 
 Prepared prepare_batch_renorm(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  const RenormPlan plan{
-      {column_blocks(sizes, 1, 2), 2, kForwardConstants, context.has(In::kMoments)},
-      context.attrs<BatchRenormAttrs>()};
+  const RenormPlan plan{{column_blocks(sizes, 1, 2), 2, Forward::kCount, context.has(In::kMoments)},
+                        context.attrs<BatchRenormAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(forward)
@@ -250,8 +188,8 @@ Prepared prepare_batch_renorm(const NodeContext& context) {
 
 Prepared prepare_batch_renorm_backward(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  const RenormPlan plan{{column_blocks(sizes, 2, centred_sum_kinds(false)), 3, kBackwardConstants,
-                         context.has(BackIn::kSums)},
+  const RenormPlan plan{{column_blocks(sizes, 2, centred_sum_kinds(false)), kPaddingDy,
+                         Backward::kCount, context.has(BackIn::kSums)},
                         context.attrs<BatchRenormBackwardAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
