@@ -109,8 +109,31 @@ void expect_threads(int count) {
         count, std::strerror(problem));
 }
 
+// The help that the threads entered give to an arena of another concurrency, until the caller
+// leaves; null for none.
+thread_local tbb::task_group* helpers_entered = nullptr;
+
+class EnteredHelpers {
+ public:
+  EnteredHelpers() : previous_(helpers_entered) {
+#ifndef __SANITIZE_THREAD__
+    helpers_entered = &helpers_;
+#endif
+  }
+  ~EnteredHelpers() {
+    helpers_entered = previous_;
+    helpers_.wait();
+  }
+  EnteredHelpers(const EnteredHelpers&) = delete;
+  EnteredHelpers& operator=(const EnteredHelpers&) = delete;
+
+ private:
+  tbb::task_group helpers_;
+  tbb::task_group* previous_;
+};
+
 // An arena of kPrimitiveConcurrency for one thread to call from. Its slots are kept for threads
-// from outside; threads of the arena that it is called in come and help, if they have time.
+// from outside; the threads entered come and help, if they have time.
 // oneTBB mails each part of a loop to a slot, and a letter to a slot that no thread ever takes
 // stays there as long as the arena (issue 1403 of uxlfoundation/oneTBB). A training would need ever
 // more memory, so an arena is given up after some calls. With workers of its own it would live on
@@ -125,14 +148,11 @@ class PrimitiveArena {
     if (calls_++ % kCalls == 0) shared_ = std::make_shared<Shared>();
     const std::shared_ptr<Shared> shared = shared_;
     const tbb::task_handle open = shared->work.defer([] {});  // keeps helpers until it is gone
-    while (!kIsAlone && shared->helpers < threads - 1) {
+    while (helpers_entered != nullptr && shared->helpers < threads - 1) {
       ++shared->helpers;
-      // One that comes late finds no arena, and keeps none until then.
-      tbb::this_task_arena::enqueue([later = std::weak_ptr(shared)] {
-        const std::shared_ptr<Shared> joined = later.lock();
-        if (!joined) return;
-        joined->arena.execute([&] { joined->work.wait(); });
-        --joined->helpers;
+      helpers_entered->run([shared] {
+        shared->arena.execute([&] { shared->work.wait(); });
+        --shared->helpers;
       });
     }
     shared->arena.execute(body);
@@ -145,11 +165,6 @@ class PrimitiveArena {
     std::atomic<int> helpers = 0;
   };
   static constexpr std::int64_t kCalls = 2000;
-#ifdef __SANITIZE_THREAD__
-  static constexpr bool kIsAlone = true;
-#else
-  static constexpr bool kIsAlone = false;
-#endif
   std::shared_ptr<Shared> shared_;
   std::int64_t calls_ = 0;
 };
@@ -186,6 +201,7 @@ void Threads::enter(const std::function<void()>& body) {
   arena_->arena.execute([&body] {
     ArenaExecutor executor;
     const EnteredExecutor entered(executor);
+    const EnteredHelpers helpers;
     body();
   });
 }
