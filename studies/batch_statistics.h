@@ -11,8 +11,8 @@
 // The last two are the distance of training from inference of Wang et al. 2022 (arXiv 2210.05153),
 // with the running statistics for those of the population.
 // Only batch norm has a mean. The gradients of PowerNorm and of Unified Norm do not pass through
-// the statistics of the batch: these two have distances alone. Unified Norm's are of the one batch,
-// of whose statistics it takes the mean with earlier ones.
+// the statistics of the batch: these two have distances only. Unified Norm averages its statistics
+// over several batches; the distances are those of the current batch.
 #pragma once
 
 #include "studies/observed_norms.h"

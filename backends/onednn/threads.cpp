@@ -109,8 +109,8 @@ void expect_threads(int count) {
         count, std::strerror(problem));
 }
 
-// The help that the threads entered give to an arena of another concurrency, until the caller
-// leaves; null for none.
+// The tasks by which the entered threads help an arena of another concurrency; null outside of
+// Threads::enter. They have ended when enter() returns.
 thread_local tbb::task_group* helpers_entered = nullptr;
 
 class EnteredHelpers {
@@ -132,12 +132,12 @@ class EnteredHelpers {
   tbb::task_group* previous_;
 };
 
-// An arena of kPrimitiveConcurrency for one thread to call from. Its slots are kept for threads
-// from outside; the threads entered come and help, if they have time.
-// oneTBB mails each part of a loop to a slot, and a letter to a slot that no thread ever takes
-// stays there as long as the arena (issue 1403 of uxlfoundation/oneTBB). A training would need ever
-// more memory, so an arena is given up after some calls. With workers of its own it would live on
-// until one of them came to look; from outside, the last to leave ends it.
+// An arena with kPrimitiveConcurrency slots, for one calling thread. All slots are reserved for
+// threads from outside; the entered threads join the arena and help while a call runs.
+// For each part of a loop oneTBB queues a proxy task at a slot, and frees the proxies at a slot
+// without a thread only together with the arena (issue 1403 of uxlfoundation/oneTBB). Their memory
+// would grow with every step, so the arena is replaced after kCalls calls. An arena with workers
+// would not be freed before a worker visits it; this one is freed by the last thread that leaves.
 class PrimitiveArena {
  public:
   PrimitiveArena() = default;
@@ -147,7 +147,7 @@ class PrimitiveArena {
   void execute(int threads, const std::function<void()>& body) {
     if (calls_++ % kCalls == 0) shared_ = std::make_shared<Shared>();
     const std::shared_ptr<Shared> shared = shared_;
-    const tbb::task_handle open = shared->work.defer([] {});  // keeps helpers until it is gone
+    const tbb::task_handle open = shared->work.defer([] {});  // helpers stay while it exists
     while (helpers_entered != nullptr && shared->helpers < threads - 1) {
       ++shared->helpers;
       helpers_entered->run([shared] {

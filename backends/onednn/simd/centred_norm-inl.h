@@ -42,7 +42,8 @@ void run_centred(const Binding& b, const ColumnPlan& plan, bool uses_batch,
   });
 }
 
-// What rounding a mean to float takes off it: `low`, where the mean dwarfs the deviations.
+// A mean in two floats. `low` is the part that rounding to `high` loses; it matters where the mean
+// is much larger than the deviations.
 struct SplitMean {
   Floats high, low;
   explicit HWY_INLINE SplitMean(const WideDoubles& mean)

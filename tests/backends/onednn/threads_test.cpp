@@ -95,14 +95,14 @@ TEST_CASE("onednn threads: a signal that came meanwhile is handled after the wor
   std::signal(SIGUSR1, before);
 }
 
-// oneTBB keeps what it hands to threads that never come.
+// oneTBB frees what it queues for absent threads only together with their arena.
 TEST_CASE("onednn threads: loops at the concurrency of primitives leave no memory behind") {
   const auto resident_pages = [] {
     std::int64_t all = 0, resident = 0;
     std::ifstream("/proc/self/statm") >> all >> resident;
     return resident;
   };
-  // A helper leaves an arena when it has the time to.
+  // Helpers need time to leave an arena that is replaced.
   const auto work = [](std::int64_t) {
     volatile double sum = 0;
     for (int k = 0; k < 1000; ++k) sum = sum + k;
@@ -119,7 +119,7 @@ TEST_CASE("onednn threads: loops at the concurrency of primitives leave no memor
     };
     loops(3000);
     const std::int64_t before = resident_pages();
-    loops(6000);  // parts that would take 11 MB
+    loops(6000);  // 11 MB in an arena that is never replaced
     CHECK((resident_pages() - before) * sysconf(_SC_PAGESIZE) < 6 << 20);
   }
 }

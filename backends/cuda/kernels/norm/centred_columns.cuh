@@ -264,7 +264,8 @@ struct CentredColumns {
   bool training;
   Global<const double> given;
 };
-// By the places of a norm.
+
+// The tensors of a norm's backward, by its places.
 template <class BackIn, class BackOut>
 CentredColumns centred_tensors(const Binding& b, bool training) {
   return {Data(b.inputs[BackIn::kX]),
@@ -278,6 +279,7 @@ CentredColumns centred_tensors(const Binding& b, bool training) {
           training,
           global<const double>(b.inputs[BackIn::kSums])};
 }
+
 // The values that dx needs for every channel besides these tensors.
 struct ChannelSlopes {
   Global<double> low, mean_g, slope;

@@ -234,7 +234,7 @@ void sum_squares(const Binding& b, const ColumnSizes& sizes, const SquareSource&
               uncentred_scratch(b, sizes, false).partial(), FinishSquares<Statistics>{statistics});
 }
 
-// By the places of a norm.
+// The source of a norm's squares, by its places.
 template <class In>
 SquareSource square_source(const Binding& b) {
   return {kept_rows(b.inputs[In::kMask]), global<const double>(b.inputs[In::kSquares])};
