@@ -38,6 +38,18 @@ def expect_steps(name, is_integer, least, greatest, got):
                         f"{least if least < 0 else greatest}")
 
 
+def expect_sequences(norm, shape, width=None, **given):
+    """Refuses an x of `shape` without an axis of tokens, and shapes by name that are not (batch,
+    width). Without a width it is that of x."""
+    if len(shape) < 3:
+        raise KeelError(f"[{norm}] x: expected (batch, ..., width), got {tuple(shape)}")
+    expected = (shape[0], shape[-1] if width is None else width)
+    for name, found in given.items():
+        if tuple(found) != expected:
+            raise KeelError(f"[{norm}] {name}: expected {expected}, a row for each sequence of x, "
+                            f"got {tuple(found)}")
+
+
 def expect_size(name, size, least=1):
     if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < least:
         raise KeelError(f"{name}: expected an integer of {least} or more, got {size!r}")

@@ -235,6 +235,19 @@ for _name in SUMS:
     globals()[_name] = _functions.sum_function(_name, _sum, "y and the sum")
 
 
+def modulated_layer_norm(x, scale, shift, *, eps=1e-6):
+    """y = n(x) (1 + scale) + shift, where n is a layer norm of the last axis without gain and bias.
+
+    Peebles & Xie 2023. x is (batch, ..., width); scale and shift are (batch, width) and act on all
+    tokens of a sequence. Returns y."""
+    x, scale, shift = jnp.asarray(x), jnp.asarray(scale), jnp.asarray(shift)
+    _given.expect_sequences("modulated_layer_norm", x.shape, scale=scale.shape, shift=shift.shape)
+    normed = _forward("layer_norm", _wide(x), (), {"eps": eps})
+    scale, shift = (jnp.expand_dims(_wide(value), tuple(range(1, x.ndim - 1)))
+                    for value in (scale, shift))
+    return (normed * (1 + scale) + shift).astype(x.dtype)
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _weight_norm(attributes, v, g):
     return call("weight_norm", [v, g], attributes)[0]
@@ -257,4 +270,5 @@ def weight_norm(v, g, **attributes):
     return _weight_norm(tuple(sorted(attributes.items())), jnp.asarray(v), jnp.asarray(g))
 
 
-__all__ = ["after_backward", "call", "first_state", "weight_norm", *NORMS, *SUMS]
+__all__ = ["after_backward", "call", "first_state", "modulated_layer_norm", "weight_norm", *NORMS,
+           *SUMS]

@@ -23,7 +23,7 @@ A norm over the batch takes x as (..., channels), whose rows it numbers in order
 count. A mask with NaN, infinities or another shape is refused."""
 import numpy as np
 
-from . import _arrays, _functions, _library
+from . import _arrays, _functions, _given, _library
 from ._norms import NORMS, SUMS
 
 _DTYPES = {np.dtype(np.float32): _library.F32, np.dtype(np.float64): _library.F64,
@@ -226,6 +226,40 @@ for _name in SUMS:
     globals()[_name] = _functions.sum_function(_name, _sum, "a SumStep")
 
 
+class ModulatedStep:
+    """A modulated layer norm: y, and what the backward needs."""
+
+    def __init__(self, x, scale, shift, eps):
+        self._normed = _forward("layer_norm", x, (None, None), {"eps": eps})
+        self._tokens = tuple(range(1, x.ndim - 1))
+        self._factor = 1 + np.expand_dims(scale, self._tokens)
+        self.y = self._normed.y * self._factor + np.expand_dims(shift, self._tokens)
+
+    def backward(self, dy):
+        """The gradients of the sum of y * dy: dx, dscale and dshift. Sums over the tokens are
+        formed in float64."""
+        dy = _needed(dy, "dy")
+        if dy.shape != self.y.shape:
+            raise ValueError(f"dy: expected {self.y.shape}, got {dy.shape}")
+        dscale, dshift = (terms.sum(self._tokens, np.float64).astype(self.y.dtype)
+                          for terms in (dy * self._normed.y, dy))
+        dx = self._normed.backward(dy * self._factor).dx
+        return Gradients(dx, {}, dscale=dscale, dshift=dshift)
+
+
+def modulated_layer_norm(x, scale, shift, *, eps=1e-6):
+    """y = n(x) (1 + scale) + shift, where n is a layer norm of the last axis without gain and bias.
+
+    Peebles & Xie 2023. x is (batch, ..., width); scale and shift are (batch, width) and act on all
+    tokens of a sequence. They have one type. Returns a ModulatedStep."""
+    x, scale, shift = _needed(x, "x"), _needed(scale, "scale"), _needed(shift, "shift")
+    _given.expect_sequences("modulated_layer_norm", x.shape, scale=scale.shape, shift=shift.shape)
+    for name, value in (("scale", scale), ("shift", shift)):
+        if value.dtype != x.dtype:
+            raise TypeError(f"{name}: expected {x.dtype}, as x is, got {value.dtype}")
+    return ModulatedStep(x, scale, shift, eps)
+
+
 class WeightStep:
     """weight_norm: the weights w, and the gradients dv and dg of the sum of w * dw."""
 
@@ -243,5 +277,5 @@ def weight_norm(v, g, **attributes):
     return WeightStep(_array(v, "v"), _array(g, "g"), attributes)
 
 
-__all__ = ["call", "first_state", "Gradients", "Step", "SumStep", "WeightStep", "weight_norm",
-           *NORMS, *SUMS]
+__all__ = ["call", "first_state", "Gradients", "modulated_layer_norm", "ModulatedStep", "Step",
+           "SumStep", "WeightStep", "weight_norm", *NORMS, *SUMS]

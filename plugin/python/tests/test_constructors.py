@@ -28,7 +28,7 @@ PYTORCHS = (knn.LayerNorm, knn.RMSNorm, knn.BatchNorm1d, knn.BatchNorm2d, knn.Sy
 
 
 # The arguments by place of every module of one x.
-OTHERS = ("WeightNorm", "GatedRMSNorm", "QKNorm")
+OTHERS = ("WeightNorm", "AdaLayerNormZero", "GatedRMSNorm", "QKNorm")
 ARGUMENTS = {getattr(knn, name): (2, 8) if name in ("GroupNorm", "GroupScaling") else (8,)
              for name in knn.__all__ if name[0].isupper() and name not in OTHERS}
 

@@ -86,7 +86,7 @@ class Every(unittest.TestCase):
     def test_the_list_is_complete(self):
         # WeightNorm is a parametrization, which test_weight_norm tests; test_pairs has the others.
         classes = {name for name in knn.__all__ if isinstance(getattr(knn, name), type)}
-        classes -= {"WeightNorm", "GatedRMSNorm", "QKNorm"}
+        classes -= {"WeightNorm", "AdaLayerNormZero", "GatedRMSNorm", "QKNorm"}
         self.assertEqual(classes, {name.split(",")[0] for name in MODULES})
 
     def test_deepcopy_pickle_and_files(self):

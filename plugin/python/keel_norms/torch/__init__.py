@@ -15,7 +15,7 @@ from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d,
                              PowerNorm, RegularizedBatchNorm, UnifiedNorm)
 from .convert import convert
 from .layers import kernel_mapping
-from .pair_modules import GatedRMSNorm, QKNorm
+from .pair_modules import AdaLayerNormZero, GatedRMSNorm, QKNorm
 from .row_modules import (AdaNorm, Derf, DetachNorm, DyT, GroupNorm, GroupScaling, InstanceNorm1d,
                           InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm, SeeDNorm)
 from .runs import load_run
@@ -26,11 +26,11 @@ from .weight_modules import WeightNorm, weight_norm
 
 binding = "stable" if _ops.IS_COMPILED else "ctypes"
 
-__all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenorm2d", "Derf",
-           "DetachNorm", "DyT", "GatedRMSNorm", "GroupNorm", "GroupScaling", "InstanceNorm1d",
-           "InstanceNorm2d", "LayerNorm", "LayerNormSimple", "MABN", "PNV", "PowerNorm", "QKNorm",
-           "RMSNorm", "RegularizedBatchNorm", "ScaleNorm", "SeeDNorm", "SyncBatchNorm",
-           "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "SyncUnifiedNorm",
-           "UnifiedNorm", "WeightNorm", "binding", "checkpoint", "convert",
+__all__ = ["AdaLayerNormZero", "AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d",
+           "BatchRenorm2d", "Derf", "DetachNorm", "DyT", "GatedRMSNorm", "GroupNorm",
+           "GroupScaling", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm", "LayerNormSimple",
+           "MABN", "PNV", "PowerNorm", "QKNorm", "RMSNorm", "RegularizedBatchNorm", "ScaleNorm",
+           "SeeDNorm", "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm",
+           "SyncUnifiedNorm", "UnifiedNorm", "WeightNorm", "binding", "checkpoint", "convert",
            "convert_sync_batchnorm", "convert_transformers", "functional", "kernel_mapping",
            "load_run", "weight_norm"]

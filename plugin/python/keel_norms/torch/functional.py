@@ -5,6 +5,7 @@ import numbers
 
 import torch
 
+from .._given import expect_sequences
 from .._library import KeelError
 from . import _autograd, _sums
 from ._masks import rows_of_mask
@@ -35,9 +36,9 @@ def sizes(given):
     raise TypeError(f"normalized_shape: expected a size, or several, got {given!r}")
 
 
-def expect_tensor(norm, x):
+def expect_tensor(norm, x, name="x"):
     if not isinstance(x, torch.Tensor):
-        raise TypeError(f"[{norm}] x: expected a tensor, got {type(x).__name__}")
+        raise TypeError(f"[{norm}] {name}: expected a tensor, got {type(x).__name__}")
 
 
 def expect_row(norm, x, shape, by="normalized_shape"):
@@ -89,8 +90,7 @@ def rms_norm_cast_first(x, normalized_shape, weight=None, eps=None, *, offset=0.
 def _sum(norm, terms, normalized_shape, affine, **attributes):
     x, residual = terms
     expect_tensor(norm, x)
-    if not isinstance(residual, torch.Tensor):
-        raise TypeError(f"[{norm}] residual: expected a tensor, got {type(residual).__name__}")
+    expect_tensor(norm, residual, "residual")
     if residual.shape != x.shape or residual.dtype != x.dtype:
         raise KeelError(f"[{norm}] residual: expected {tuple(x.shape)} of {x.dtype}, as x is, got "
                         f"{tuple(residual.shape)} of {residual.dtype}")
@@ -134,8 +134,7 @@ def gated_rms_norm(x, z, weight=None, *, gate="silu", norm_first=True, groups=1,
         raise KeelError(f"[{norm}] z: expected {tuple(x.shape)}, as x has, got {found}")
     if groups < 1 or x.shape[-1] % groups:
         raise KeelError(f"[{norm}] groups: expected a divisor of {x.shape[-1]}, got {groups}")
-    wide = x.float() if x.dtype in _autograd.NARROW else x
-    factor = GATES[gate](z.float() if z.dtype in _autograd.NARROW else z)
+    wide, factor = _wide(x), GATES[gate](_wide(z))
     if norm_first:
         y = grouped_rms_norm(wide, weight, groups, eps) * factor
     else:
@@ -150,6 +149,29 @@ def grouped_rms_norm(x, weight, groups, eps):
     parts = x.unflatten(-1, (groups, -1))
     y = rms_norm(parts, parts.shape[-1:], None, eps).flatten(-2)
     return y if weight is None else (y * weight).to(x.dtype)
+
+
+def modulated_layer_norm(x, scale, shift, *, eps=1e-6):
+    """y = n(x) (1 + scale) + shift, where n is a layer norm of the last axis without weight and
+    bias. x is (batch, ..., width); scale and shift are (batch, width) and act on all tokens of a
+    sequence. Peebles & Xie 2023. float16 and bfloat16 are computed in float32, and y is cast
+    once."""
+    norm = "modulated_layer_norm"
+    for name, value in (("x", x), ("scale", scale), ("shift", shift)):
+        expect_tensor(norm, value, name)
+    expect_sequences(norm, x.shape, scale=scale.shape, shift=shift.shape)
+    normed = layer_norm(_wide(x), x.shape[-1:], eps=eps)
+    factor, term = 1 + over_tokens(_wide(scale), x), over_tokens(_wide(shift), x)
+    return torch.addcmul(term, normed, factor).to(x.dtype)
+
+
+def over_tokens(value, x):
+    """A value (batch, width) as (batch, 1, ..., 1, width), for x (batch, ..., width)."""
+    return value.reshape(value.shape[0], *(1,) * (x.dim() - 2), value.shape[1])
+
+
+def _wide(x):
+    return x.float() if x.dtype in _autograd.NARROW else x
 
 
 def ada_norm(x, normalized_shape=None, *, C=1.0, k=0.1, eps=1e-5,  # noqa: N803 the paper's letter

@@ -1,9 +1,9 @@
-"""Norms of two tensors: an RMS norm with a gate, and the norms of queries and keys. Made of the
-norms of rows and PyTorch's own ops."""
+"""Norms of two tensors: an RMS norm with a gate, the norms of queries and keys, and a layer norm
+modulated by a condition. Made of the norms of rows and PyTorch's own ops."""
 import torch
 from torch import nn
 
-from .._given import expect_size
+from .._given import expect_sequences, expect_size
 from . import functional
 from ._fx import Proxy, leaf
 from ._options import named
@@ -96,3 +96,50 @@ class QKNorm(nn.Module):
 
     def extra_repr(self):
         return f"{self.sizes}, kind={self.kind!r}, across={self.across!r}, eps={self.eps}"
+
+
+class AdaLayerNormZero(nn.Module):
+    """adaLN-Zero: forward(x, c) gives (n(x) (1 + scale) + shift, gate) for a residual branch F:
+
+        modulated, gate = norm(x, c)
+        y = x + gate * F(modulated)
+
+    x is (batch, ..., size) and c, a condition of each sequence such as a class or a time, (batch,
+    conditions). n is a layer norm without weight and bias, with `eps`, and
+    (shift, scale, gate) = silu(c) W^T + b, where W is modulation.weight (3 size, conditions) and b
+    is modulation.bias (3 size). Both start at 0, and so y = x. The gate is (batch, 1, ..., 1,
+    size); both results have the type of x. Peebles & Xie 2023."""
+
+    norm = "layer_norm"
+
+    @named
+    def __init__(self, size, conditions, *, eps=1e-6, device=None, dtype=None):
+        super().__init__()
+        expect_size("size", size)
+        expect_size("conditions", conditions)
+        self.size, self.conditions, self.eps = size, conditions, eps
+        self.modulation = _ZeroLinear(conditions, 3 * size, device=device, dtype=dtype)
+
+    def forward(self, x, c):
+        if isinstance(x, Proxy):
+            return leaf(self, x, c)
+        norm = "AdaLayerNormZero"
+        functional.expect_row(norm, x, (self.size,), "size")
+        functional.expect_tensor(norm, c, "c")
+        expect_sequences(norm, x.shape, self.conditions, c=c.shape)
+        condition = nn.functional.silu(c.to(self.modulation.weight.dtype))
+        shift, scale, gate = self.modulation(condition).chunk(3, -1)
+        modulated = functional.modulated_layer_norm(x, scale, shift, eps=self.eps)
+        return modulated, functional.over_tokens(gate, x).to(x.dtype)
+
+    def extra_repr(self):
+        return f"{self.size}, conditions={self.conditions}, eps={self.eps}"
+
+
+class _ZeroLinear(nn.Linear):
+    """A linear layer whose weight and bias start at 0, also where reset_parameters starts a module
+    that was made on the meta device."""
+
+    def reset_parameters(self):
+        nn.init.zeros_(self.weight)
+        nn.init.zeros_(self.bias)
