@@ -46,8 +46,8 @@ class Writer:
     def __init__(self, values, options):
         self.values, self.heads, self.width = values, options["heads"], options["width"]
         self.layers, self.memory = options["layers"], options["evaluation_memory"]
-        if options["norm"] != "layernorm" or options["pre_norm"] or options["clamp"]:
-            sys.exit("text_speed: expected layernorm, pre_norm=false and clamp=0")
+        if options["norm"] != "layernorm" or options["place"] != "post" or options["clamp"]:
+            sys.exit("text_speed: expected layernorm, place=post and clamp=0")
         rates = 10000.0 ** (-torch.arange(0, self.width, 2, dtype=torch.float64) / self.width)
         distances = torch.arange(self.memory, -1, -1, dtype=torch.float64)
         angles = torch.outer(distances, rates)

@@ -148,6 +148,7 @@ class StepCase:
         loss.backward()
         self.clip()
         self.optimizer.step()
+        self.net.after_update()
         return loss
 
     def clip(self):

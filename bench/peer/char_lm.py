@@ -8,8 +8,8 @@ class TransformerXl:
         options = net.options
         if net.norm_facts["is_batch_type"]:
             raise ValueError("a norm over the batch would count an empty memory")
-        if options["pre_norm"] != "false":
-            raise ValueError(f"expected model.pre_norm=false, got {options['pre_norm']}")
+        if options["place"] != "post":
+            raise ValueError(f"expected model.place=post, got {options['place']}")
         self.net, self.layers = net, int(options["layers"])
         self.heads, self.width = int(options["heads"]), int(options["width"])
         self.input = inputs["input"].long()

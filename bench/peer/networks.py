@@ -7,7 +7,7 @@ class Network:
         self.options = case["options"]
         expect_no_dropout(self.options)
         self.norms, self.shapes, self.sites, self.made = {}, {}, {}, {}  # by name
-        self.is_compiled = False
+        self.is_compiled, self.constraints = False, []
 
     def once(self, name, make):
         """The value that make() returned when it was first asked for."""
@@ -38,6 +38,11 @@ class Network:
             self.shapes[name] = x.shape
             self.norms[name] = self.make_norm(name)
         return self.norms[name](x)
+
+    def after_update(self):
+        """What a network asks of its weights after every update of the optimizer."""
+        for constrain in self.constraints:
+            constrain()
 
     def meet_norms(self, run):
         """Makes the norms, which need the shapes that they meet in a run of the network."""
@@ -80,26 +85,37 @@ def sinusoidal_positions(length, width, first=2):
 class Sublayers:
     """The parts of Transformers."""
 
+    PLACES = ("pre", "post", "simple")
+
     def __init__(self, net):
         options = net.options
-        if options["place"] not in ("pre", "post"):
-            raise ValueError(f"a network with place={options['place']} is not known here")
+        self.place = options["place"]
+        if self.place not in self.PLACES:
+            raise ValueError(f"a network with place={self.place} is not known here")
         self.net, self.heads = net, int(options["heads"])
-        self.layers, self.pre = int(options["layers"]), options["place"] == "pre"
+        self.layers = int(options["layers"])
+        self.ends_normed = self.place in ("pre", "simple")
+
+    def linear(self, name, x):
+        """A linear map, and its norm where SimpleNorm has one."""
+        y = self.net.linear(name, x)
+        return self.net.norm(name + "/norm", y) if self.place == "simple" else y
 
     def attention(self, name, x, memory, seen_keys, causal=False):
         def heads(layer, of):
-            return self.net.linear(name + layer, of).unflatten(2, (self.heads, -1)).transpose(1, 2)
+            return self.linear(name + layer, of).unflatten(2, (self.heads, -1)).transpose(1, 2)
         y = F.scaled_dot_product_attention(heads("/q", x), heads("/k", memory),
                                            heads("/v", memory), seen_keys, is_causal=causal)
-        return self.net.linear(name + "/out", y.transpose(1, 2).flatten(2))
+        return self.linear(name + "/out", y.transpose(1, 2).flatten(2))
 
     def feed_forward(self, name, x):
-        return self.net.linear(name + "/2", F.relu(self.net.linear(name + "/1", x)))
+        return self.linear(name + "/2", F.relu(self.linear(name + "/1", x)))
 
     def branch(self, name, sublayer, x):
         norm = name + "/norm"
-        if self.pre:
+        if self.place == "simple":
+            return x + sublayer(name, x)
+        if self.place == "pre":
             return x + sublayer(name, self.net.norm(norm, x))
         return self.net.norm(norm, x + sublayer(name, x))
 
@@ -132,7 +148,7 @@ class Encoder(Sublayers):
         for layer in range(1, self.layers + 1):
             x = self.branch(f"encoder{layer}/attention", self.look, x)
             x = self.branch(f"encoder{layer}/feed_forward", self.feed_forward, x)
-        return self.net.norm("norm", x) if self.pre else x
+        return self.net.norm("norm", x) if self.ends_normed else x
 
 
 def text_classifier(net, inputs):

@@ -31,7 +31,7 @@ class Translation(Sublayers):
             x = self.branch(f"encoder{layer}/attention",
                             lambda name, h: self.attention(name, h, h, self.seen), x)
             x = self.branch(f"encoder{layer}/feed_forward", self.feed_forward, x)
-        return self.net.norm("encoder/norm", x) if self.pre else x
+        return self.net.norm("encoder/norm", x) if self.ends_normed else x
 
     def decode(self, x, memory):
         for layer in range(1, self.layers + 1):
@@ -40,7 +40,7 @@ class Translation(Sublayers):
             x = self.branch(f"decoder{layer}/memory_attention",
                             lambda name, h: self.attention(name, h, memory, self.seen), x)
             x = self.branch(f"decoder{layer}/feed_forward", self.feed_forward, x)
-        return self.net.norm("decoder/norm", x) if self.pre else x
+        return self.net.norm("decoder/norm", x) if self.ends_normed else x
 
     def __call__(self):
         memory = self.encode(self.embed("source", self.source))

@@ -65,7 +65,7 @@ class WordLm(Sublayers):
         for layer in range(1, self.layers + 1):
             x = self.branch(f"layer{layer}/attention", self.look, x)
             x = self.branch(f"layer{layer}/feed_forward", self.feed_forward, x)
-        if self.pre and self.net.options["final_norm"] == "true":
+        if self.ends_normed and self.net.options["final_norm"] == "true":
             x = self.net.norm("norm", x)
         return x
 

@@ -26,8 +26,10 @@ Embedding::Embedding(Net& net, const std::string& name, std::int64_t words, std:
         padding_id_);
   const auto scope = net.graph.scope(name);
   const bool has_padding = padding_id_ >= 0;
-  table_ = net.parameter("table", {words, width},
-                         has_padding ? with_zeros(options.init, padding_id_) : options.init);
+  const Initializer init = with_unit_vectors(options.init, options.unit);
+  table_ =
+      net.parameter("table", {words, width}, has_padding ? with_zeros(init, padding_id_) : init,
+                    {.unit = options.unit});
 }
 
 Value Embedding::operator()(Value ids) const {

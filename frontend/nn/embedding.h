@@ -14,6 +14,8 @@ struct EmbeddingOptions {
   // gradient. Its row of the table is zeros at first, and stays so unless the table is shared with
   // a layer that gives it a gradient.
   std::int64_t padding_id = -1;
+  // kRows: the words' vectors have length 1, at first and after every update.
+  UnitVectors unit = UnitVectors::kNone;
 };
 
 // The parameter "<name>/table" (words, width), which Linear::sharing can use too. The net must

@@ -1,6 +1,7 @@
 // The feed-forward sublayer of Llama, "SwiGLU" (Shazeer 2020, "GLU Variants Improve Transformer").
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "frontend/nn/fan_init.h"
@@ -12,6 +13,10 @@ struct GatedFeedForwardOptions {
   std::int64_t units = 512;
   double dropout = 0;  // of the units
   FanInit init = xavier();
+  // What follows the map "gate", "up" or "down", given its result.
+  std::function<Value(const std::string& map, Value y)> after_map = nullptr;
+  // Whether the rows of G^T, U^T and D keep length 1, as nGPT has them.
+  bool has_unit_weights = false;
 };
 
 // y = dropout(silu(x G) * (x U)) D with silu(a) = a sigmoid(a), without biases.

@@ -1,6 +1,7 @@
 #include "frontend/nn/heads.h"
 
 #include "src/ops/layout.h"
+#include "src/ops/norm/scale_norm.h"
 #include "src/ops/reduce.h"
 
 namespace keel::nn {
@@ -21,6 +22,14 @@ Value norm_heads(Net& net, const std::string& name, Value x, std::int64_t heads,
   const std::int64_t width = head_width(shape, heads);
   const Value rows = ops::reshape(g, x, {shape[0] * shape[1] * heads, width});
   return ops::reshape(g, norm(net, name, rows), shape);
+}
+
+Value unit_heads(Net& net, Value x, std::int64_t heads) {
+  Graph& g = net.graph;
+  const Shape shape = g.shape(x);
+  const std::int64_t width = head_width(shape, heads);
+  const Value rows = ops::reshape(g, x, {shape[0] * shape[1] * heads, width});
+  return ops::reshape(g, ops::unit_rows(g, rows), shape);
 }
 
 Value repeat_heads(Net& net, Value x, std::int64_t heads, std::int64_t times) {

@@ -12,6 +12,8 @@ namespace keel::nn {
 // normalizes every head's slice of x, a row of w features. All heads share the parameters, such as
 // "<name>/gain" (w). y is like x. Throws Error{kUsage} unless heads divides the features.
 Value norm_heads(Net& net, const std::string& name, Value x, std::int64_t heads, const Norm& norm);
+// x with every head divided by its length, or by 1e-12 where that is more.
+Value unit_heads(Net& net, Value x, std::int64_t heads);
 
 // Grouped queries (Ainslie et al. 2023): the keys or values of few heads for `times` as many heads
 // of queries. Head h of y (batch, length, times * features of x) is head h / times of x, rounded

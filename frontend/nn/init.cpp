@@ -80,6 +80,27 @@ Initializer uniform(double bound) {
   });
 }
 
+Initializer with_unit_vectors(Initializer init, UnitVectors unit) {
+  if (unit == UnitVectors::kNone) return init;
+  return [init = std::move(init), unit](Tensor& value, const Philox& random) {
+    init(value, random);
+    const std::int64_t rows = value.shape()[0], cols = value.shape()[1];
+    const bool of_rows = unit == UnitVectors::kRows;
+    const std::int64_t vectors = of_rows ? rows : cols, length = of_rows ? cols : rows;
+    Tensor wide = value.to(DType::kF64);
+    const std::span<double> w = wide.as<double>();
+    for (std::int64_t i = 0; i < vectors; ++i) {
+      const auto at = [&](std::int64_t k) -> double& {
+        return w[std::size_t(of_rows ? i * cols + k : k * cols + i)];
+      };
+      double squares = 0;
+      for (std::int64_t k = 0; k < length; ++k) squares += at(k) * at(k);
+      for (std::int64_t k = 0; k < length && squares > 0; ++k) at(k) /= std::sqrt(squares);
+    }
+    value = wide.to(value.dtype());
+  };
+}
+
 Initializer lecun_normal(std::int64_t fan_in) { return normal(std::sqrt(1.0 / double(fan_in))); }
 Initializer kaiming_normal(std::int64_t fan_in) { return normal(std::sqrt(2.0 / double(fan_in))); }
 Initializer fan_in_uniform(std::int64_t fan_in) { return uniform(1 / std::sqrt(double(fan_in))); }

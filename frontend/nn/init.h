@@ -10,6 +10,8 @@ namespace keel::nn {
 Initializer constant(double value);
 inline Initializer zeros() { return constant(0); }
 inline Initializer ones() { return constant(1); }
+// What `init` draws for a weight (rows, columns), with these vectors divided by their length.
+Initializer with_unit_vectors(Initializer init, UnitVectors unit);
 Initializer normal(double deviation, double mean = 0);
 Initializer uniform(double bound);                // U(-bound, bound)
 Initializer lecun_normal(std::int64_t fan_in);    // N(0, 1 / fan_in)

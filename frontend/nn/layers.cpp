@@ -31,9 +31,10 @@ std::shared_ptr<LayerParts> make_parts(Net& net, const Shape& shape, int unit_ax
   const Fans fans = fans_of(shape, unit_axis);
   const WeightForm form = options.norm ? options.norm->weight_form() : WeightForm{};
   auto parts = std::make_shared<LayerParts>();
-  parts->weight = net.parameter(
-      "weight", shape,
-      form.normalize ? normal(form.deviation) : options.weight_init(fans.in, fans.out));
+  const Initializer init =
+      form.normalize ? normal(form.deviation) : options.weight_init(fans.in, fans.out);
+  parts->weight =
+      net.parameter("weight", shape, with_unit_vectors(init, options.unit), {.unit = options.unit});
   if (options.norm) {
     const WeightParametrization formed =
         options.norm->parametrized(net, "norm", parts->weight, unit_axis);

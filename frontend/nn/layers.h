@@ -18,6 +18,7 @@ struct LayerOptions {
   bool bias = true;
   FanInit weight_init = lecun_normal;
   FanInit bias_init = [](std::int64_t) { return zeros(); };
+  UnitVectors unit = UnitVectors::kNone;  // of the weight, at first and after every update
   // The norm of the layer's output y or of its weight W; a norm of W also decides how W is drawn.
   std::optional<Norm> norm = std::nullopt;
 };

@@ -5,6 +5,7 @@
 
 #include "frontend/nn/norm_table.h"
 #include "frontend/nn/row_options.h"
+#include "src/ops/elementwise.h"
 #include "src/ops/norm/ada_norm.h"
 #include "src/ops/norm/detach_norm.h"
 #include "src/ops/norm/layer_norm.h"
@@ -114,6 +115,7 @@ struct AdaNormOptions : RowOptions {
 struct RmsNormOptions : RowOptions, AffineOptions {
   double eps = 1e-8;
   double offset = 0;  // of the gain
+  bool cast_first = false;
 
   RmsNormOptions() { bias = false; }
   // At first the offset and the gain are 1 together.
@@ -132,17 +134,30 @@ struct RmsNormOptions : RowOptions, AffineOptions {
     using T = RmsNormOptions;
     return std::tuple_cat(
         std::tuple{field("axes", &T::axes), field("eps", &T::eps), field("gain", &T::gain),
-                   field("bias", &T::bias), field("offset", &T::offset)},
+                   field("bias", &T::bias), field("offset", &T::offset),
+                   field("cast_first", &T::cast_first)},
         first_values());
   }
   void validate(const OptionRanges& ranges) const {
     RowOptions::validate(ranges);
     ranges.expect(gain || offset == 0, "offset", "gain=true beside it", offset);
+    ranges.expect(gain || !cast_first, "cast_first", "gain=true beside it", cast_first);
   }
   Value apply(NormStates& memory, Value x) const {
     const std::int64_t n = row_axes(memory.graph, x, axes);
-    return ops::rms_norm(memory.graph, x, memory.affine(row_shape(memory.graph.shape(x), n), *this),
-                         {.axes = n, .eps = eps, .offset = offset});
+    const ops::NormAffine affine = memory.affine(row_shape(memory.graph.shape(x), n), *this);
+    if (cast_first) return rounded_first(memory.graph, x, affine, n);
+    return ops::rms_norm(memory.graph, x, affine, {.axes = n, .eps = eps, .offset = offset});
+  }
+
+ private:
+  Value rounded_first(Graph& g, Value x, const ops::NormAffine& affine, std::int64_t n) const {
+    const Value xhat = ops::rms_norm(g, x, {}, {.axes = n, .eps = eps});
+    const Value rounded = ops::cast(g, ops::cast(g, xhat, DType::kBF16), g.type(xhat).dtype);
+    const Value gain_with_offset =
+        offset == 0 ? affine.gain : ops::scale(g, affine.gain, 1, offset);
+    const Value y = ops::mul(g, rounded, gain_with_offset);
+    return affine.bias.valid() ? ops::add(g, y, affine.bias) : y;
   }
 };
 
@@ -236,8 +251,9 @@ std::span<const NormRow> row_norms() {
        make_norm<AdaNormOptions>},
       {{"rmsnorm", "y = (offset + gain) x / sqrt(mean(x^2) + eps) + bias, over a row", "gain, bias",
         "-", "exact", "Zhang & Sennrich 2019",
-        "PyTorch's RMSNorm has eps=1.1920929e-07 in float32 by default; Zhang & "
-        "Sennrich's program adds eps to the root, not to what is under it"},
+        "PyTorch's RMSNorm has eps=1.1920929e-07 in float32 by default; Zhang & Sennrich's program "
+        "adds eps to the root, not to what is under it; Llama's program rounds x / sqrt(...) to "
+        "bfloat16 before the product with the gain (cast_first=true), Gemma's after it"},
        3,
        "",
        make_norm<RmsNormOptions>},

@@ -19,6 +19,8 @@ enum class NormPlace {
   kDeepNorm,
   kReZero,
   kScaledPost,
+  kSimple,
+  kNgpt,
 };
 
 // The facts about a placement. In a formula x is the input of a branch, F its sublayer (attention
@@ -59,8 +61,17 @@ inline constexpr auto kPlacements = std::to_array<PlacementFacts>({
     {"scaled_post", "out_norm(S x + F(norm(x)))", false,
      "its authors call it Keel; it has nothing to do with this program",
      "Chen & Wei 2026, arXiv 2601.19895"},
+    {"simple", "x + F(x)", true,
+     "SimpleNorm: every linear map of F is followed by a norm, such as `q/norm` or `1/norm`",
+     "Chen et al. 2026, arXiv 2602.01212"},
+    {"ngpt", "n(n(x) + a (n(F(x)) - n(x)))", false,
+     "n gives a row the length 1, instead of the norm; a = 0.05 sqrt(width) abs(alpha), and "
+     "`alpha`, "
+     "a learned number for each feature, is 1 / sqrt(width) at first. The llama of char_lm has all "
+     "of nGPT, other networks only this sum",
+     "Loshchilov et al. 2024, arXiv 2410.01131"},
 });
-static_assert(kPlacements.size() == std::size_t(NormPlace::kScaledPost) + 1);
+static_assert(kPlacements.size() == std::size_t(NormPlace::kNgpt) + 1);
 
 constexpr auto choice_words(NormPlace) {
   std::array<std::string_view, kPlacements.size()> words{};
@@ -74,7 +85,8 @@ constexpr bool has_final_norm(NormPlace place) {
 
 // Whether the placement changes attention itself, and not only what comes before and after it.
 constexpr bool changes_attention(NormPlace place) {
-  return place == NormPlace::kSub || place == NormPlace::kHybrid || place == NormPlace::kDeepNorm;
+  return place == NormPlace::kSub || place == NormPlace::kHybrid || place == NormPlace::kDeepNorm ||
+         place == NormPlace::kSimple;
 }
 
 // The meaning of a task's option that is a placement.

@@ -1,9 +1,12 @@
 #include "frontend/nn/transformer.h"
 
+#include <cmath>
+
 #include "frontend/nn/layers.h"
 #include "src/ops/attention.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
+#include "src/ops/norm/scale_norm.h"
 #include "src/ops/reduce.h"
 
 namespace keel::nn {
@@ -33,12 +36,32 @@ Value projection(Net& net, const std::string& name, const Sequence& of,
   const Value y =
       linear(net, name, of.x, net.graph.shape(of.x).back(),
              {.weight_init = scaled_init(init, factor), .bias_init = options.projection_bias_init});
-  return options.place == NormPlace::kHybrid ? options.norm(net, name + "/norm", y, of.mask) : y;
+  const bool has_norm = options.place == NormPlace::kHybrid || options.place == NormPlace::kSimple;
+  return has_norm ? options.norm(net, name + "/norm", y, of.mask) : y;
+}
+
+// What follows a linear map other than a projection; y is its result.
+Value after_map(Net& net, const std::string& name, const Sequence& y,
+                const TransformerOptions& options) {
+  if (options.place != NormPlace::kSimple) return y.x;
+  return options.norm(net, name + "/norm", y.x, y.mask);
 }
 
 Value branch_scale(Net& net, const std::string& branch) {
   const auto scope = net.graph.scope(branch);
   return net.parameter("scale", {1}, zeros());
+}
+
+// n(n(x) + a (n(y) - n(x))), n being ops::unit_rows.
+Value ngpt_step(Net& net, const std::string& branch, Value x, Value y) {
+  Graph& g = net.graph;
+  const auto scope = g.scope(branch);
+  const std::int64_t width = g.shape(x).back();
+  const Value a =
+      ops::abs(g, learned_scale(net, "alpha", {width},
+                                {.first = 0.05, .stored = 1 / std::sqrt(double(width))}));
+  const Value from = ops::unit_rows(g, x), to = ops::unit_rows(g, y);
+  return ops::unit_rows(g, ops::add(g, from, ops::mul(g, a, ops::sub(g, to, from))));
 }
 
 // x (batch, length, width) as so many rows; itself where it has them.
@@ -49,6 +72,12 @@ Value in_rows(Graph& g, Value x, std::int64_t rows) {
 }
 
 }  // namespace
+
+Value learned_scale(Net& net, const std::string& name, const Shape& shape,
+                    const ScaleStart& start) {
+  const Value stored = net.parameter(name, shape, constant(start.stored));
+  return ops::scale(net.graph, stored, start.first / start.stored);
+}
 
 Value residual(Net& net, Value x, const TransformerOptions& options, const Branch& branch) {
   Graph& g = net.graph;
@@ -84,6 +113,10 @@ Value residual(Net& net, Value x, const TransformerOptions& options, const Branc
     }
     case NormPlace::kScaledPost:
       return norm(sum(x, f(norm(x))), "out_norm");
+    case NormPlace::kSimple:
+      return sum(x, f(x));
+    case NormPlace::kNgpt:
+      return ngpt_step(net, branch.name, x, dropout(net, f(x), options.dropout));
   }
   fail(ErrorKind::kInternal, "{}: expected a placement, got {}", branch.name, int(options.place));
 }
@@ -130,7 +163,8 @@ Value attend(Net& net, const std::string& name, const Sequence& query,
   y = in_rows(net.graph, y, queries[0]);
   if (options.place == NormPlace::kSub) y = options.norm(net, "inner_norm", y, query.mask);
   const FanInit init = options.out_init.value_or(options.init);
-  return linear(net, "out", y, width, {.weight_init = scaled_init(init, weight_factor(options))});
+  y = linear(net, "out", y, width, {.weight_init = scaled_init(init, weight_factor(options))});
+  return after_map(net, "out", {y, query.mask}, options);
 }
 
 Value feed_forward(Net& net, const std::string& name, const Sequence& x,
@@ -139,9 +173,10 @@ Value feed_forward(Net& net, const std::string& name, const Sequence& x,
   const std::int64_t width = net.graph.shape(x.x).back();
   const LayerOptions layer{.weight_init = scaled_init(options.init, weight_factor(options))};
   Value h = linear(net, "1", x.x, options.feed_forward, layer);
+  h = after_map(net, "1", {h, x.mask}, options);
   h = dropout(net, ops::relu(net.graph, h), options.relu_dropout);
   if (options.place == NormPlace::kSub) h = options.norm(net, "inner_norm", h, x.mask);
-  return linear(net, "2", h, width, layer);
+  return after_map(net, "2", {linear(net, "2", h, width, layer), x.mask}, options);
 }
 
 Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,

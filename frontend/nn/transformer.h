@@ -50,6 +50,13 @@ struct Branch {
 // x and what the branch makes of it, after dropout, joined as options.place says.
 Value residual(Net& net, Value x, const TransformerOptions& options, const Branch& branch);
 
+// A learned scale as nGPT has it: the parameter `name`, which is `stored` at first, times the
+// constant that makes it `first`. A smaller `stored` makes it learn faster under Adam.
+struct ScaleStart {
+  double first = 1, stored = 1;
+};
+Value learned_scale(Net& net, const std::string& name, const Shape& shape, const ScaleStart& start);
+
 // The keys and values that a query attends to.
 struct AttentionMemory {
   Value keys, values;   // (batch, keys, width)

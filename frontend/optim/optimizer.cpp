@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/ops/layout.h"
+#include "src/ops/norm/scale_norm.h"
 #include "src/ops/optimizer_step.h"
 
 namespace keel::optim {
@@ -32,10 +34,22 @@ Value moment(Graph& g, Value parameter, const std::string& suffix,
   return g.state(g.node(parameter).name + suffix, type, nullptr, bounds);  // zeros
 }
 
-// The outputs of an update are the new values of the parameter and of its states.
+// The weight w with the vectors that `unit` names at length 1.
+Value with_unit_vectors(Graph& g, Value w, UnitVectors unit) {
+  if (unit == UnitVectors::kNone) return w;
+  if (unit == UnitVectors::kRows) return ops::unit_rows(g, w);
+  return ops::transpose(g, ops::unit_rows(g, ops::transpose(g, w, {1, 0})), {1, 0});
+}
+
+// The outputs of an update are the new values of the parameter, the first leaf, and of its states.
 void mark(Graph& g, Value next, std::initializer_list<Value> leaves) {
   int place = UpdateOutput::kP;
-  for (Value leaf : leaves) g.mark_update(leaf, next.at(place++));
+  for (Value leaf : leaves) {
+    Value value = next.at(place);
+    if (place == UpdateOutput::kP) value = with_unit_vectors(g, value, g.node(leaf).facts.unit);
+    g.mark_update(leaf, value);
+    ++place;
+  }
 }
 
 void apply_sgd(Graph& g, const Parameter& of, const Settings& s) {

@@ -14,11 +14,14 @@ namespace {
 
 static_assert(all_documented<TrainOptions>() && all_documented<DataOptions>());
 
-// Values that recipes of earlier versions call by another name.
-struct FormerValue {
-  std::string_view key, former, now;
+// A setting of earlier versions, and what it is called now.
+struct FormerSetting {
+  std::string_view key, value, key_now, value_now;
 };
-constexpr FormerValue kFormerValues[] = {{"model.features", "made_up", "synthetic"}};
+constexpr FormerSetting kFormerSettings[] = {
+    {"model.features", "made_up", "model.features", "synthetic"},
+    {"model.pre_norm", "true", "model.place", "pre"},
+    {"model.pre_norm", "false", "model.place", "post"}};
 
 // Numbers and truth values stand bare; everything else is quoted.
 template <class T>
@@ -216,8 +219,11 @@ std::vector<std::string> Config::keys() const {
 }
 
 void Config::set(std::string_view key, std::string_view value) {
-  for (const FormerValue& former : kFormerValues) {
-    if (key == former.key && value == former.former) value = former.now;
+  for (const FormerSetting& former : kFormerSettings) {
+    if (key != former.key || value != former.value) continue;
+    key = former.key_now;
+    value = former.value_now;
+    break;
   }
   const std::vector<std::string> known = keys();
   check(std::ranges::find(known, key) != known.end(), ErrorKind::kUsage,

@@ -17,7 +17,8 @@ struct LlamaOptions {
   nn::TransformerOptions layer = {};
 };
 
-// With d the width of a head, and norms before the branches (layer.place):
+// With d the width of a head, and norms before the branches (layer.place; of the placements that
+// change more than branches this network has those of SimpleNorm and nGPT):
 //     x = E[symbol], or scalar E[symbol]
 //     in each layer  x = x + out(attention(norm(x))),  x = x + swiglu(norm(x))
 //     states = norm(x), after the last layer; without that norm where norms stand after the sums
@@ -25,6 +26,13 @@ struct LlamaOptions {
 // A position sees itself and those before it in its segment and in the memory. n is the norm of
 // every head with qk_norm, and nothing otherwise. Positions are counted from the first that is in
 // reach, since only their differences matter. No layer has a bias but what a norm brings along.
+//
+// nGPT (Loshchilov et al. 2024, with the constants of the authors' program), N the width:
+//     q, k of a head are s q / |q| and s k / |k| after the rotation, and softmax(sqrt(d) q k^T);
+//     gate and up of the feed-forward layer are multiplied by u sqrt(N), and the logits by z;
+//     s ("attention/qk_scale"), u ("gate_scale", "up_scale") and z ("softmax_scale") are learned,
+//     a number for each feature, and 1 at first; s and z are stored divided by sqrt(N);
+//     the vectors of N numbers of every weight have length 1, at first and after every update.
 //
 // input i32 (lanes, length) continues the segment before, except where `begins`, u8 (lanes), is 1.
 // The result is (lanes, length, width). With a memory, the carries "filled" and

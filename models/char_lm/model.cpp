@@ -19,13 +19,14 @@ void CharLmOptions::validate() const {
         "norm: expected one that does not take statistics over a segment, got '{}'", norm);
   validate_memory(normed.is_batch_type());
   validate_heads();
+  validate_place();
   check(!file.empty(), ErrorKind::kUsage, "file: expected a file's name, got none");
 }
 
 void CharLmOptions::validate_memory(bool has_batch_norm) const {
   const bool is_xl = architecture == CharLmArchitecture::kTransformerXl;
-  check(!is_xl || !pre_norm || memory == 0 || !has_batch_norm, ErrorKind::kUsage,
-        "norm: with pre_norm and a memory expected a norm of single positions, got '{}', whose "
+  check(!is_xl || place != nn::NormPlace::kPre || memory == 0 || !has_batch_norm, ErrorKind::kUsage,
+        "norm: with place = pre and a memory expected a norm of single positions, got '{}', whose "
         "statistics would count the positions of the memory again",
         norm);
   check(!same_length || evaluation_memory > 0, ErrorKind::kUsage,
@@ -55,6 +56,22 @@ void CharLmOptions::validate_heads() const {
         "kv_heads: expected 0 or a divisor of the {} heads, got {}", heads, kv_heads);
 }
 
+void CharLmOptions::validate_place() const {
+  using enum nn::NormPlace;
+  if (architecture == CharLmArchitecture::kTransformerXl) {
+    check(place == kPre || place == kPost, ErrorKind::kUsage,
+          "place: expected pre or post with architecture = transformer_xl, got {}",
+          choice_text(place));
+    return;
+  }
+  check(place == kSimple || !nn::changes_attention(place), ErrorKind::kUsage,
+        "place: expected one that leaves attention as it is with architecture = llama, got {}",
+        choice_text(place));
+  check(place != kNgpt || (!qk_norm && !embedding_scalar), ErrorKind::kUsage,
+        "{}: expected false with place = ngpt, which has lengths of its own, got true",
+        qk_norm ? "qk_norm" : "embedding_scalar");
+}
+
 std::int64_t CharLmNetwork::memory(const nn::Net& net) const {
   return net.mode == nn::Mode::kEvaluate ? options_.evaluation_memory : options_.memory;
 }
@@ -78,7 +95,7 @@ XlOptions CharLmNetwork::xl_options(const nn::Net& net) const {
           .init_deviation = options_.init_deviation,
           .init = layer_init(),
           .norm = nn::ScaledNorm::parse(options_.norm, options_.scaling),
-          .place = options_.pre_norm ? nn::NormPlace::kPre : nn::NormPlace::kPost};
+          .place = options_.place};
 }
 
 LlamaOptions CharLmNetwork::llama_options(const nn::Net& net) const {
@@ -94,7 +111,7 @@ LlamaOptions CharLmNetwork::llama_options(const nn::Net& net) const {
                     .feed_forward = options_.feed_forward,
                     .dropout = options_.dropout,
                     .relu_dropout = options_.dropout,
-                    .place = options_.pre_norm ? nn::NormPlace::kPre : nn::NormPlace::kPost,
+                    .place = options_.place,
                     .norm = nn::ScaledNorm::parse(options_.norm, options_.scaling),
                     .init = layer_init()}};
 }

@@ -25,7 +25,7 @@ constexpr auto choice_words(CharLmInit) {
 struct CharLmOptions {
   CharLmArchitecture architecture = CharLmArchitecture::kTransformerXl;
   std::string norm = "layernorm", scaling = "";
-  bool pre_norm = false;
+  nn::NormPlace place = nn::NormPlace::kPost;
   std::int64_t layers = 12, width = 512, heads = 8, kv_heads = 0, feed_forward = 2048;
   bool qk_norm = false, embedding_scalar = false;
   double dropout = 0.1, init_deviation = 0.02, gain_deviation = 0;
@@ -48,9 +48,7 @@ struct CharLmOptions {
         option("norm", &T::norm, "norm used in both branches of each layer", norm_name()),
         option("scaling", &T::scaling, "scaling of rows before every norm; empty: none",
                nn::scaling_name()),
-        option("pre_norm", &T::pre_norm,
-               "true for norms before attention and feed-forward layers; false for norms after the "
-               "residual sums"),
+        option("place", &T::place, nn::kPlaceAbout),
         option("layers", &T::layers, "layers", between(1, 65536)),
         option("width", &T::width, "width of the layers, an even number", between(4, 65536)),
         option("heads", &T::heads, "attention heads",
@@ -120,6 +118,7 @@ struct CharLmOptions {
  private:
   void validate_memory(bool has_batch_norm) const;
   void validate_heads() const;
+  void validate_place() const;
 };
 
 // The loss of a symbol is its cross entropy, in nats, given the symbols before it in its lane that

@@ -59,11 +59,15 @@ inline constexpr Bounds kPositive{.least = std::numeric_limits<float>::denorm_mi
 inline constexpr Bounds kStepCount{.least = 0,
                                    .most = std::numeric_limits<std::int32_t>::max() - 1};
 
+// The vectors of a weight (rows, columns) whose length every update makes 1.
+enum class UnitVectors { kNone, kRows, kColumns };
+
 // Facts about a parameter for the optimizer.
 struct ParameterFacts {
   bool decays = true;   // whether weight decay applies; usually not for gains and biases
   bool trains = true;   // it has a gradient and is updated
   double lr_scale = 1;  // multiplies the learning rate
+  UnitVectors unit = UnitVectors::kNone;
 };
 
 struct Node {

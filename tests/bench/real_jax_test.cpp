@@ -74,7 +74,7 @@ TEST_CASE("jax peer: JAX takes the same training step") {
               {"text_classifier", {"model.dropout=0", "model.place=post", "model.norm=adanorm"}},
               {"text_classifier", {"model.dropout=0", "model.positions=learned"}},
               {"char_lm",
-               {"model.architecture=llama", "model.norm=rmsnorm", "model.pre_norm=true",
+               {"model.architecture=llama", "model.norm=rmsnorm", "model.place=pre",
                 "model.dropout=0", "model.memory=0", "model.kv_heads=1", "model.qk_norm=true"}}};
   for (const auto& row : rows) {
     CAPTURE(std::string(row.model));

@@ -71,7 +71,7 @@ test::Settings without_dropout(test::Settings more = {}) {
 
 // Settings of char_lm's Llama for a peer that has neither dropout nor memory.
 test::Settings small_llama(const test::Settings& more) {
-  test::Settings settings{"model.architecture=llama", "model.norm=rmsnorm", "model.pre_norm=true",
+  test::Settings settings{"model.architecture=llama", "model.norm=rmsnorm", "model.place=pre",
                           "model.dropout=0", "model.memory=0"};
   settings.insert(settings.end(), more.begin(), more.end());
   return settings;
@@ -115,7 +115,10 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
       {"char_lm", {"model.dropout=0"}},
       {"char_lm", {"model.dropout=0", "model.norm=adanorm", "model.memory=20"}},
       {"char_lm", small_llama({"model.kv_heads=1", "model.qk_norm=true"})},
-      {"char_lm", small_llama({"model.pre_norm=false", "model.norm=layernorm"})},
+      {"char_lm", small_llama({"model.place=post", "model.norm=layernorm"})},
+      {"char_lm", small_llama({"model.place=simple", "model.kv_heads=2"})},
+      {"char_lm", small_llama({"model.place=ngpt", "model.kv_heads=2"})},
+      {"translation", without_dropout({"model.place=simple"})},
       {"word_lm", {"model.dropout=0", "model.label_smoothing=0.1"}},
       {"word_lm", {"model.dropout=0", "model.norm=batchnorm", "model.cutoffs=5,9"}},
       {"word_lm", {"model.dropout=0", "model.attention=softmax", "model.place=post"}}};

@@ -2,61 +2,12 @@
 #include <cstring>
 
 #include "frontend/train/evaluator.h"
-#include "models/char_lm/llama.h"
 #include "models/char_lm/model.h"
-#include "tests/models/helpers.h"
-#include "tests/models/segment_run.h"
+#include "tests/models/llama_run.h"
 #include "tests/support/checks.h"
 
 namespace keel::models {
 namespace {
-
-using test::operator+;
-using Names = std::set<std::string>;
-
-const Settings kLlama{"model.architecture=llama", "model.norm=rmsnorm", "model.pre_norm=true"};
-
-train::Job llama_job(const Settings& settings) { return small_job(kLlama + settings, "char_lm"); }
-
-// A small network with large weights, so that what differs shows: heads of 4 features.
-LlamaOptions small_llama(std::int64_t memory = 0) {
-  return {.symbols = 7,
-          .layers = 2,
-          .width = 16,
-          .kv_heads = 2,
-          .memory = memory,
-          .init_deviation = 0.5,
-          .layer = {.heads = 4,
-                    .feed_forward = 12,
-                    .norm = nn::Norm::parse("rmsnorm"),
-                    .init = [](std::int64_t) { return nn::normal(0.5); }}};
-}
-
-class LlamaRun : public SegmentRun {
- public:
-  LlamaRun(Backend& backend, const LlamaOptions& options, DType dtype = DType::kF64)
-      : SegmentRun(
-            backend,
-            [&options](nn::Net& net, Value input, Value begins) {
-              return llama_logits(net, options, llama_states(net, options, input, begins));
-            },
-            dtype) {}
-};
-
-// The graph of a segment of three symbols in two lanes.
-Graph graph_of(const LlamaOptions& options) {
-  Graph g;
-  nn::Net net{.graph = g};
-  const Value states = llama_states(net, options, g.input("input", {DType::kI32, {2, 3}}),
-                                    g.input("begins", {DType::kU8, {2}}));
-  llama_logits(net, options, states);
-  return g;
-}
-
-Names parameters_of_llama(const LlamaOptions& options) {
-  const std::vector<std::string> names = names_of(graph_of(options), NodeKind::kParameter);
-  return {names.begin(), names.end()};
-}
 
 TEST_CASE("char_lm llama: later symbols change no bit of an earlier symbol's logits") {
   const auto backend = make_backend(default_backend());
@@ -231,11 +182,14 @@ TEST_CASE("char_lm llama: a norm of queries takes away their scale, head by head
 
 TEST_CASE("char_lm llama: every parameter has a gradient") {
   for (const Settings& settings : {Settings{},
-                                   {"model.pre_norm=false"},
+                                   {"model.place=post"},
                                    {"model.qk_norm=true", "model.kv_heads=1"},
                                    {"model.norm=powernorm"},
                                    {"model.memory=0"},
                                    {"model.embedding_scalar=true"},
+                                   {"model.place=simple"},
+                                   {"model.place=ngpt"},
+                                   {"model.place=lns"},
                                    {"model.init=kaiming"}}) {
     CAPTURE(settings.empty() ? "" : settings[0]);
     CHECK(idle_parameters(llama_job(Settings{"train.batch=6", "model.init_deviation=0.3"} +
@@ -245,7 +199,8 @@ TEST_CASE("char_lm llama: every parameter has a gradient") {
 
 TEST_CASE("char_lm llama: the gradient of the whole network by central differences" *
           doctest::test_suite("slow")) {
-  for (const char* setting : {"model.qk_norm=false", "model.qk_norm=true"}) {
+  for (const char* setting :
+       {"model.qk_norm=false", "model.qk_norm=true", "model.place=simple", "model.place=ngpt"}) {
     CAPTURE(setting);
     check_gradients(
         llama_job({setting, "model.init_deviation=0.3", "model.width=8", "model.kv_heads=1",
@@ -319,6 +274,12 @@ TEST_CASE("char_lm llama: refusals of options") {
   refused({"model.architecture=transformer_xl", "model.kv_heads=1"},
           "model.kv_heads: expected 0 with architecture = transformer_xl, got 1");
   refused({"model.architecture=gpt"}, "model.architecture");
+  refused({"model.architecture=transformer_xl", "model.place=peri"},
+          "model.place: expected pre or post with architecture = transformer_xl, got peri");
+  refused({"model.place=hybrid"}, "model.place: expected one that leaves attention as it is");
+  refused(
+      {"model.place=ngpt", "model.qk_norm=true"},
+      "model.qk_norm: expected false with place = ngpt, which has lengths of its own, got true");
   CHECK_NOTHROW(llama_job({"model.norm=batchnorm"}));
   LlamaOptions options = small_llama();
   options.kv_heads = 3;

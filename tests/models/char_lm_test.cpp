@@ -209,7 +209,7 @@ TEST_CASE("char_lm: the gradient of the memory is exactly 0") {
 }
 
 TEST_CASE("char_lm: every parameter has a gradient, before and after norms and without") {
-  for (const char* setting : {"model.norm=layernorm", "model.norm=none", "model.pre_norm=true",
+  for (const char* setting : {"model.norm=layernorm", "model.norm=none", "model.place=pre",
                               "model.norm=adanorm", "model.norm=powernorm", "model.memory=0"}) {
     CAPTURE(setting);
     CHECK(idle_parameters(small_job({setting, "train.batch=6", "model.init_deviation=0.3"},
@@ -219,7 +219,7 @@ TEST_CASE("char_lm: every parameter has a gradient, before and after norms and w
 
 TEST_CASE("char_lm: the gradient of the whole network by central differences" *
           doctest::test_suite("slow")) {
-  for (const char* setting : {"model.pre_norm=false", "model.pre_norm=true"}) {
+  for (const char* setting : {"model.place=post", "model.place=pre"}) {
     CAPTURE(setting);
     check_gradients(
         small_job({setting, "model.init_deviation=0.3", "model.width=8", "model.dropout=0",
@@ -286,11 +286,11 @@ TEST_CASE("char_lm: refusals of options") {
   refused({"model.same_length=true", "model.evaluation_memory=0"},
           "model.same_length: expected a memory in evaluation");
   refused({"model.alphabet=letters"}, "model.alphabet");
-  refused({"model.pre_norm=true", "model.norm=batchnorm"},
-          "model.norm: with pre_norm and a memory expected a norm of single positions");
+  refused({"model.place=pre", "model.norm=batchnorm"},
+          "model.norm: with place = pre and a memory expected a norm of single positions");
   refused({"model.parts=whole"}, "[char_lm] model.parts: expected 90-5-5 for a training");
   CHECK_NOTHROW(
-      small_job({"model.pre_norm=true", "model.norm=batchnorm", "model.memory=0"}, "char_lm"));
+      small_job({"model.place=pre", "model.norm=batchnorm", "model.memory=0"}, "char_lm"));
 }
 
 // A file of 400 bytes, of which 360 train, with one byte replaced.

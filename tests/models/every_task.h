@@ -14,8 +14,8 @@ using test::operator+;
 inline std::vector<Settings> networks_of(std::string_view task) {
   if (task != "char_lm") return {{}};
   return {{},
-          {"model.architecture=llama", "model.norm=rmsnorm", "model.pre_norm=true",
-           "model.kv_heads=1", "model.qk_norm=true"}};
+          {"model.architecture=llama", "model.norm=rmsnorm", "model.place=pre", "model.kv_heads=1",
+           "model.qk_norm=true"}};
 }
 
 // Every task of the zoo, small, with each of its networks.

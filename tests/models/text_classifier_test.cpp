@@ -154,8 +154,8 @@ TEST_CASE("text_classifier: refusals") {
   refused("model.dropout=1", "dropout: expected in [0, 1), got 1");
   refused("model.relu_dropout=1", "relu_dropout: expected in [0, 1), got 1");
   refused("model.place=middle",
-          "place: expected pre, post, peri, sub, hybrid, olmo, lns, deepnorm, rezero or "
-          "scaled_post, got 'middle'");
+          "place: expected pre, post, peri, sub, hybrid, olmo, lns, deepnorm, rezero, "
+          "scaled_post, simple or ngpt, got 'middle'");
 }
 
 TEST_CASE("text_classifier: width and heads are judged together, in either order") {

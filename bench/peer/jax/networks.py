@@ -177,8 +177,10 @@ def llama(net, inputs):
     for name, value in (("architecture", "llama"), ("memory", "0")):
         if options[name] != value:
             raise ValueError(f"expected model.{name}={value} for JAX, got {options[name]}")
+    if options["place"] not in ("pre", "post"):
+        raise ValueError(f"expected model.place=pre or post for JAX, got {options['place']}")
     heads, width, length = int(options["heads"]), int(options["width"]), inputs["input"].shape[1]
-    kv_heads, is_pre = int(options["kv_heads"]) or heads, options["pre_norm"] == "true"
+    kv_heads, is_pre = int(options["kv_heads"]) or heads, options["place"] == "pre"
     size = width // heads
     rates = 10000.0 ** (-np.arange(0, size, 2) / size)
     angles = np.tile(np.outer(np.arange(length), rates), 2)[:, None]

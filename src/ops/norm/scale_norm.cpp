@@ -65,5 +65,7 @@ Value scale_norm(Graph& g, Value x, Value gain, const ScaleNormAttrs& attrs) {
   return g.add(kScaleNorm, {x, gain}, attrs);
 }
 
+Value unit_rows(Graph& g, Value x) { return scale_norm(g, x, {}, {.eps = 1e-12}); }
+
 }  // namespace ops
 }  // namespace keel

@@ -45,6 +45,8 @@ namespace ops {
 
 // Returns y.
 Value scale_norm(Graph& g, Value x, Value gain, const ScaleNormAttrs& attrs = {});
+// x / max(|x|, 1e-12)
+Value unit_rows(Graph& g, Value x);
 
 }  // namespace ops
 }  // namespace keel

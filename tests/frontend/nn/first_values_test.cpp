@@ -89,6 +89,8 @@ TEST_CASE("norm options: a first value is that of a gain or a bias that is there
                             "expected bias=true beside it, got 1");
   check_first_value_refused("rmsnorm{offset=1,gain=false}",
                             "norm rmsnorm: option offset: ", "expected gain=true beside it, got 1");
+  check_first_value_refused("rmsnorm{cast_first=true,gain=false}",
+                            "norm rmsnorm: option cast_first: ", "expected gain=true beside it");
   check_first_value_refused("rmsnorm{offset=one}", "norm rmsnorm: option offset: ", "got 'one'");
 }
 

@@ -107,6 +107,24 @@ TEST_CASE("norm: layernorm normalizes rows, batchnorm channels") {
   }
 }
 
+TEST_CASE("norm: rmsnorm with cast_first rounds to bfloat16 before the product with the gain") {
+  const Shape shape{3, 8};
+  for (const std::string more : {"", ",offset=1", ",bias=true"}) {
+    CAPTURE(more);
+    LayerRun plain(layer_alone("rmsnorm{gain=false}"), shape),
+        rounded(layer_alone("rmsnorm{cast_first=true,gain_init=1.2345678" + more + "}"), shape);
+    plain.program->run();
+    rounded.program->run();
+    const Tensor xhat = plain.program->fetch("y", true).to(DType::kBF16),
+                 y = rounded.program->fetch("y", true);
+    const double factor = float(1.2345678) + (more == ",offset=1" ? 1 : 0);
+    for (std::int64_t e = 0; e < y.elements(); ++e) {
+      CHECK(y.at(e) == doctest::Approx(factor * xhat.at(e)).epsilon(1e-7));
+    }
+    check_every_parameter_learns(rounded);
+  }
+}
+
 TEST_CASE("norm: batchnorm updates its state in training only") {
   for (const Shape& shape : {Shape{6, 3}, Shape{2, 3, 3}, Shape{4, 3, 2, 2}}) {
     for (Mode mode : {Mode::kTrain, Mode::kProbe, Mode::kEvaluate}) {

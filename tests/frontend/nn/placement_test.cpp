@@ -13,8 +13,8 @@ namespace {
 using Texts = std::vector<std::string>;
 
 TEST_CASE("placement: every one is read by its name, and an unknown one is told the list") {
-  const Texts names{"pre",  "post", "peri",     "sub",    "hybrid",
-                    "olmo", "lns",  "deepnorm", "rezero", "scaled_post"};
+  const Texts names{"pre", "post",     "peri",   "sub",         "hybrid", "olmo",
+                    "lns", "deepnorm", "rezero", "scaled_post", "simple", "ngpt"};
   Texts listed;
   for_each_place([&](NormPlace place) {
     listed.emplace_back(choice_text(place));
@@ -24,8 +24,8 @@ TEST_CASE("placement: every one is read by its name, and an unknown one is told 
   CHECK(parse_choice<NormPlace>("olmo") == NormPlace::kOlmo);
   CHECK(parse_choice<NormPlace>("rezero") == NormPlace::kReZero);
   test::check_refused([] { parse_choice<NormPlace>("middle"); },
-                      "expected pre, post, peri, sub, hybrid, olmo, lns, deepnorm, rezero or "
-                      "scaled_post, got 'middle'");
+                      "expected pre, post, peri, sub, hybrid, olmo, lns, deepnorm, rezero, "
+                      "scaled_post, simple or ngpt, got 'middle'");
 }
 
 TEST_CASE("placement: the factors of depth, and refusals where it is not known") {
@@ -70,9 +70,11 @@ TEST_CASE("placement: the norms of an encoder layer by name") {
       around{"attention/norm", "attention/out_norm", "feed_forward/norm", "feed_forward/out_norm"},
       inside{"attention/inner_norm", "attention/norm", "feed_forward/inner_norm",
              "feed_forward/norm"},
-      projections{"attention/k/norm", "attention/q/norm", "attention/v/norm", "feed_forward/norm"};
-  const std::vector<Texts> expected{one, one, around, inside, projections,
-                                    one, one, one,    {},     around};
+      projections{"attention/k/norm", "attention/q/norm", "attention/v/norm", "feed_forward/norm"},
+      maps{"attention/k/norm", "attention/out/norm",  "attention/q/norm",
+           "attention/v/norm", "feed_forward/1/norm", "feed_forward/2/norm"};
+  const std::vector<Texts> expected{one, one, around, inside, projections, one,
+                                    one, one, {},     around, maps,        {}};
   for_each_place([&](NormPlace place) {
     Graph g;
     Net net{.graph = g};
@@ -82,13 +84,15 @@ TEST_CASE("placement: the norms of an encoder layer by name") {
     CHECK(ending_with(g, "/gain") == expected[std::size_t(place)]);
     const bool is_rezero = place == NormPlace::kReZero;
     CHECK(ending_with(g, "/scale") == (is_rezero ? Texts{"attention", "feed_forward"} : Texts{}));
+    const bool is_ngpt = place == NormPlace::kNgpt;
+    CHECK(ending_with(g, "/alpha") == (is_ngpt ? Texts{"attention", "feed_forward"} : Texts{}));
     if (place != NormPlace::kSub) return;
     CHECK(g.shape(g.find_leaf("layer/feed_forward/inner_norm/gain")) == Shape{3});
   });
 }
 
 TEST_CASE("placement: the number of norms of a decoder layer") {
-  const std::vector<std::size_t> expected{3, 3, 6, 6, 7, 3, 3, 3, 0, 6};
+  const std::vector<std::size_t> expected{3, 3, 6, 6, 7, 3, 3, 3, 0, 6, 10, 0};
   for_each_place([&](NormPlace place) {
     Graph g;
     Net net{.graph = g};

@@ -23,11 +23,16 @@ Row squared_row(Row x) {
   for (double& v : x) v *= v;
   return x;
 }
-// a x + y
-Row sum_of(const Row& x, const Row& y, double a = 1) {
+// a x + b y
+Row sum_of(const Row& x, const Row& y, double a = 1, double b = 1) {
   Row sum;
-  for (std::size_t i = 0; i < x.size(); ++i) sum.push_back(a * x[i] + y[i]);
+  for (std::size_t i = 0; i < x.size(); ++i) sum.push_back(a * x[i] + b * y[i]);
   return sum;
+}
+Row unit_row(const Row& x) {
+  double squares = 0;
+  for (const double v : x) squares += v * v;
+  return sum_of(x, x, 1 / std::sqrt(squares), 0);
 }
 
 // The branch by its formula, with F(x) = x^2, in layer 2 of 3.
@@ -57,6 +62,10 @@ Row by_hand(NormPlace place, const Row& x, bool attends) {
       return x;
     case NormPlace::kScaledPost:
       return n(sum_of(x, f(n(x)), 6));
+    case NormPlace::kSimple:
+      return sum_of(x, f(x));
+    case NormPlace::kNgpt:
+      return unit_row(sum_of(unit_row(x), unit_row(f(x)), 0.95, 0.05));
   }
   return {};
 }
@@ -107,10 +116,14 @@ TEST_CASE("placement: deepnorm scales the first weights of a branch, but not tho
   }
 }
 
-// Gives the scales of rezero other values than the zeros at which they begin.
+// Gives the scales of rezero other values than the zeros at which they begin, and feed-forward
+// layers a result other than zeros for rows whose units are all 0, which has no direction for ngpt.
 void open_branches(LayerRun& run) {
   for (const std::string& name : run.parameters) {
     if (name.ends_with("/scale")) run.variables.write(name, test::f64({1}, {0.7}));
+    if (name.ends_with("feed_forward/2/bias")) {
+      run.variables.write(name, test::random_normal({4}, 11));
+    }
   }
 }
 
@@ -120,7 +133,8 @@ TEST_CASE("placement: gradients of a layer by central differences" * doctest::te
     run.program->feed("x", test::random_normal({2, 3, 4}, 5));
     open_branches(run);
     // What all keys have in common changes no probability.
-    const char* common = place == NormPlace::kHybrid ? "attention/k/norm/bias" : "attention/k/bias";
+    const bool has_norm = place == NormPlace::kHybrid || place == NormPlace::kSimple;
+    const char* common = has_norm ? "attention/k/norm/bias" : "attention/k/bias";
     CHECK(std::erase_if(run.parameters,
                         [&](const std::string& name) { return name.ends_with(common); }) == 1);
     check_central_differences(run, 2e-6);

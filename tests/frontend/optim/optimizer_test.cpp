@@ -107,6 +107,40 @@ void check_by_the_book(Training& training, Textbook a, Textbook b) {
   }
 }
 
+TEST_CASE("optimizer: vectors of a weight keep length 1, in the direction of the update") {
+  for (const UnitVectors unit : {UnitVectors::kRows, UnitVectors::kColumns}) {
+    const bool of_rows = unit == UnitVectors::kRows;
+    reference::ReferenceBackend backend;
+    Variables variables(backend, 1);
+    Graph g;
+    const TensorType type{DType::kF64, {2, 3}};
+    const auto start = [](Tensor& t, const Philox&) { t = test::random_normal(t.shape(), 3); };
+    const std::vector parameters{g.parameter("w", type, start, {.unit = unit})},
+        gradients{g.input("dw", type)};
+    const StepInputs in{g.constant(0.5, DType::kF64), {}, g.input("step", {DType::kI32, {}})};
+    apply_optimizer(g, parameters, gradients, in, {.kind = Optimizer::kSgd});
+    Program program(backend, variables, g);
+    program.feed("step", test::i32({}, {0}));
+    Tensor w = test::random_normal({2, 3}, 3);
+    for (int t = 0; t < 3; ++t) {
+      const Tensor dw = test::random_normal({2, 3}, 20 + std::uint32_t(t));
+      program.feed("dw", dw);
+      program.run();
+      for (std::size_t e = 0; e < 6; ++e) w.as<double>()[e] -= 0.5 * dw.at(std::int64_t(e));
+      for (std::size_t i = 0; i < (of_rows ? 2 : 3); ++i) {
+        double squares = 0;
+        const auto vector = [&](std::size_t k) -> double& {
+          return w.as<double>()[of_rows ? 3 * i + k : 3 * k + i];
+        };
+        const std::size_t length = of_rows ? 3 : 2;
+        for (std::size_t k = 0; k < length; ++k) squares += vector(k) * vector(k);
+        for (std::size_t k = 0; k < length; ++k) vector(k) /= std::sqrt(squares);
+      }
+      test::check_close(variables.read("w"), w, 1e-12);
+    }
+  }
+}
+
 TEST_CASE("optimizer: five steps by the book") {
   const OptimizerOptions rows[] = {
       {.kind = Optimizer::kSgd},

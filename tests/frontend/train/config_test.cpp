@@ -62,6 +62,11 @@ TEST_CASE("config: values are read by their former names, too") {
   config.apply_toml("[model]\nfeatures = \"made_up\"\n", "a.toml");
   CHECK(config.to_toml().find("features = 'synthetic'") != std::string::npos);
   CHECK(config.to_toml().find("made_up") == std::string::npos);
+  config = config_of("char_lm");
+  config.apply_toml("[model]\npre_norm = true\n", "a.toml");
+  CHECK(config.to_toml().find("place = 'pre'") != std::string::npos);
+  config.set("model.pre_norm", "false");
+  CHECK(config.to_toml().find("place = 'post'") != std::string::npos);
 }
 
 TEST_CASE("config: weight decay is for weights, unless it is for all") {
