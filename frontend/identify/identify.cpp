@@ -175,8 +175,10 @@ std::vector<Candidate> nearest_forms(Backend& reference, const std::vector<Form>
     if (!chosen.empty() && near.misfit >= kNear) break;
     const Given& given = views.of(near.form);
     Trial trial(reference, given, near.form);
-    const double distance = trial.bounded_y().distance(given.y);
-    chosen.push_back({std::move(near.form), distance, trial.has_general_bounds(), {}, {}});
+    Judged y = trial.bounded_y();
+    if (is_bf16(given.y)) add_bf16_rounding(y);
+    chosen.push_back(
+        {std::move(near.form), y.distance(given.y), trial.has_general_bounds(), {}, {}});
   }
   std::ranges::stable_sort(chosen, {}, &Candidate::y);
   return chosen;
@@ -209,6 +211,11 @@ Answer identify(Backend& reference, const Given& given) {
   }
   keep_by_gradient(answer.matches);
   answer.notes = undecided(answer.matches);
+  if (!answer.matches.empty()) {
+    const Form& form = answer.matches[0].form;
+    const std::string line = place_of_rounding(reference, views.of(form), form);
+    if (!line.empty()) answer.notes.push_back(line);
+  }
   if (!given.after.empty()) {
     const Form& form = answer.best().form;
     for (std::string& line : running(reference, views.of(form), form)) {

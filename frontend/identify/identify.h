@@ -44,6 +44,8 @@ Answer identify(Backend& reference, const Given& given);
 
 // Sentences on options that the data do not tell.
 std::vector<std::string> undecided(const std::vector<Candidate>& matches);
+// A sentence on where y was rounded to bfloat16, or "" where it was not.
+std::string place_of_rounding(Backend& reference, const Given& given, const Form& form);
 // Sentences on running statistics: which share of the batch they took, or why that is not told.
 std::vector<std::string> running(Backend& reference, const Given& given, const Form& form);
 

@@ -15,6 +15,12 @@ struct Judged {
   double distance(const Tensor& got) const;
 };
 
+// Whether y is the result of a program in bfloat16: all its numbers are of that type.
+bool is_bf16(const Tensor& y);
+// Adds to the bounds what two roundings to bfloat16 change: of xhat, and of its product with the
+// gain.
+void add_bf16_rounding(Judged& y);
+
 struct ComparedGradient {
   Judged dx;
   std::optional<Judged> dgain;  // absent: the norm has no gain
