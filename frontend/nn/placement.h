@@ -66,9 +66,8 @@ inline constexpr auto kPlacements = std::to_array<PlacementFacts>({
      "Chen et al. 2026, arXiv 2602.01212"},
     {"ngpt", "n(n(x) + a (n(F(x)) - n(x)))", false,
      "n gives a row the length 1, instead of the norm; a = 0.05 sqrt(width) abs(alpha), and "
-     "`alpha`, "
-     "a learned number for each feature, is 1 / sqrt(width) at first. The llama of char_lm has all "
-     "of nGPT, other networks only this sum",
+     "`alpha`, a learned number for each feature, is 1 / sqrt(width) at first. The llama of "
+     "char_lm has all of nGPT, other networks only this sum",
      "Loshchilov et al. 2024, arXiv 2410.01131"},
 });
 static_assert(kPlacements.size() == std::size_t(NormPlace::kNgpt) + 1);

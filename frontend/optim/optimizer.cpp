@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/norm/scale_norm.h"
 #include "src/ops/optimizer_step.h"
@@ -34,19 +35,27 @@ Value moment(Graph& g, Value parameter, const std::string& suffix,
   return g.state(g.node(parameter).name + suffix, type, nullptr, bounds);  // zeros
 }
 
-// The weight w with the vectors that `unit` names at length 1.
-Value with_unit_vectors(Graph& g, Value w, UnitVectors unit) {
+// The updated weight w with the vectors that `unit` names at length 1. A step whose scale is not
+// finite leaves every bit of it as it is.
+Value with_unit_vectors(Graph& g, Value w, UnitVectors unit, Value scale) {
   if (unit == UnitVectors::kNone) return w;
-  if (unit == UnitVectors::kRows) return ops::unit_rows(g, w);
-  return ops::transpose(g, ops::unit_rows(g, ops::transpose(g, w, {1, 0})), {1, 0});
+  const auto rows = [&](Value v) { return ops::unit_rows(g, v); };
+  const Value divided = unit == UnitVectors::kRows
+                            ? rows(w)
+                            : ops::transpose(g, rows(ops::transpose(g, w, {1, 0})), {1, 0});
+  if (!scale.valid()) return divided;
+  const Value zero = g.constant(0.0, g.type(scale).dtype);
+  return ops::select(g, ops::equal(g, ops::sub(g, scale, scale), zero), divided, w);
 }
 
 // The outputs of an update are the new values of the parameter, the first leaf, and of its states.
-void mark(Graph& g, Value next, std::initializer_list<Value> leaves) {
+void mark(Graph& g, const Settings& s, Value next, std::initializer_list<Value> leaves) {
   int place = UpdateOutput::kP;
   for (Value leaf : leaves) {
     Value value = next.at(place);
-    if (place == UpdateOutput::kP) value = with_unit_vectors(g, value, g.node(leaf).facts.unit);
+    if (place == UpdateOutput::kP) {
+      value = with_unit_vectors(g, value, g.node(leaf).facts.unit, s.in.scale);
+    }
     g.mark_update(leaf, value);
     ++place;
   }
@@ -61,7 +70,7 @@ void apply_sgd(Graph& g, const Parameter& of, const Settings& s) {
   const Value u = attrs.momentum > 0 ? moment(g, of.p, ".momentum") : Value{};
   const Value next =
       ops::sgd_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, u, of.gradient.ids}, attrs);
-  u.valid() ? mark(g, next, {of.p, u}) : mark(g, next, {of.p});
+  u.valid() ? mark(g, s, next, {of.p, u}) : mark(g, s, next, {of.p});
 }
 
 void apply_adam(Graph& g, const Parameter& of, const Settings& s) {
@@ -80,7 +89,7 @@ void apply_adam(Graph& g, const Parameter& of, const Settings& s) {
   const Value m = moment(g, of.p, ".m"), v = moment(g, of.p, ".v", kNotNegative);
   const Value next = ops::adam_step(
       g, {of.p, of.gradient, s.in.lr, s.in.scale, s.in.step, m, v, of.gradient.ids}, attrs);
-  mark(g, next, {of.p, m, v});
+  mark(g, s, next, {of.p, m, v});
 }
 
 void apply_adagrad(Graph& g, const Parameter& of, const Settings& s) {
@@ -88,7 +97,7 @@ void apply_adagrad(Graph& g, const Parameter& of, const Settings& s) {
   const Value next = ops::adagrad_step(
       g, {of.p, of.gradient, s.in.lr, s.in.scale, h, of.gradient.ids},
       {.weight_decay = s.decay(of), .lr_scale = of.facts.lr_scale, .lazy = s.is_lazy(of)});
-  mark(g, next, {of.p, h});
+  mark(g, s, next, {of.p, h});
 }
 
 void apply_graves(Graph& g, const Parameter& of, const Settings& s) {
@@ -97,7 +106,7 @@ void apply_graves(Graph& g, const Parameter& of, const Settings& s) {
   const Value next = ops::rmsprop_step(
       g, {of.p, of.gradient, s.in.lr, s.in.scale, n, q, d, of.gradient.ids},
       {.weight_decay = s.decay(of), .lr_scale = of.facts.lr_scale, .lazy = s.is_lazy(of)});
-  mark(g, next, {of.p, n, q, d});
+  mark(g, s, next, {of.p, n, q, d});
 }
 
 void apply(Graph& g, const Parameter& of, const Settings& s) {

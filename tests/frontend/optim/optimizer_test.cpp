@@ -141,6 +141,37 @@ TEST_CASE("optimizer: vectors of a weight keep length 1, in the direction of the
   }
 }
 
+TEST_CASE("optimizer: a step whose scale is not finite changes no bit of a weight of length 1") {
+  reference::ReferenceBackend backend;
+  Variables variables(backend, 1);
+  Graph g;
+  const TensorType type{DType::kF32, {4, 5}};
+  const auto start = [](Tensor& t, const Philox&) {
+    t = test::random_normal(t.shape(), 3).to(DType::kF32);
+  };
+  const std::vector parameters{g.parameter("w", type, start, {.unit = UnitVectors::kColumns})},
+      gradients{g.input("dw", type)};
+  const StepInputs in{g.constant(0.5, DType::kF32), g.input("scale", {DType::kF32, {}}),
+                      g.input("step", {DType::kI32, {}})};
+  apply_optimizer(g, parameters, gradients, in, {.kind = Optimizer::kAdam});
+  Program program(backend, variables, g);
+  program.feed("step", test::i32({}, {0}));
+  program.feed("dw", test::random_normal({4, 5}, 20));
+  for (const double scale : {INFINITY, NAN}) {
+    program.feed("scale", test::f64({}, {scale}));
+    program.run();
+    test::check_close(variables.read("w"), test::random_normal({4, 5}, 3).to(DType::kF32), 0);
+  }
+  program.feed("scale", test::f64({}, {1}));
+  program.run();
+  const Tensor w = variables.read("w");
+  for (std::int64_t k = 0; k < 5; ++k) {
+    double squares = 0;
+    for (std::int64_t i = 0; i < 4; ++i) squares += w.at(5 * i + k) * w.at(5 * i + k);
+    CHECK(squares == doctest::Approx(1).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("optimizer: five steps by the book") {
   const OptimizerOptions rows[] = {
       {.kind = Optimizer::kSgd},
