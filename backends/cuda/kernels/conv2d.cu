@@ -1,9 +1,11 @@
 // Convolution: by cuDNN if the build has it and it takes the sizes, else as matrix products,
 //   rows(y) = weight columns(x)   columns(dx) = weight^T rows(dy)   dweight = rows(dy) columns(x)^T
-// over chunks of images, so that columns and rows stay small.
+// over chunks of images, so that columns and rows stay small. The gradient of weights of 3x3 has
+// kernels of its own (conv_dweight.cuh).
 #include <memory>
 
 #include "backends/cuda/kernels/conv_columns.cuh"
+#include "backends/cuda/kernels/conv_dweight.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/matmul.h"
 #include "src/core/bf16.h"
@@ -186,6 +188,44 @@ Prepared by_products(const Convolution& c) {
   }
 }
 
+// dweight = the sums of all slices, in order.
+__global__ void join_dweight(Global<const float> sums, int slices, Global<float> dweight) {
+  const std::int64_t n = dweight.size();
+  for (std::int64_t e = grid_thread(); e < n; e += grid_threads()) {
+    float sum = 0;
+    for (int slice = 0; slice < slices; ++slice) sum += sums[slice * n + e];
+    dweight[e] = sum;
+  }
+}
+
+// Whether the kernels of conv_dweight.cuh take it. They count in int.
+bool has_direct_dweight(const Convolution& c) {
+  const ConvSizes& s = c.sizes;
+  const auto fits = [](std::int64_t elements) { return elements > 0 && elements < (1 << 30); };
+  return c.pass == ConvPass::kBackwardWeight && !c.is_narrow && s.rows == 3 && s.cols == 3 &&
+         (s.stride == 1 || s.stride == 2) && s.padding < (1 << 20) &&
+         fits(s.images * s.channels * s.height * s.width) &&
+         fits(s.images * s.filters * s.out_height * s.out_width) &&
+         fits(s.filters * s.channels * 9);
+}
+
+Prepared direct_dweight(const Convolution& c) {
+  const DweightSizes sizes(c.sizes);
+  const bool is_joined = sizes.slices > 1;
+  const auto kernel = c.sizes.stride == 1 ? sum_dweight<1> : sum_dweight<2>;
+  const auto run = [=](const Binding& b) {
+    using In = ConvDweightInput;
+    const auto dweight = output(b.outputs[0]);
+    const auto sums = is_joined ? workspace(b, sizes.slices * sizes.weights()) : dweight;
+    launch(kernel, {std::int64_t{sizes.tiles} * sizes.slices, kDweightBlock}, sizes,
+           input(b.inputs[In::kX]), input(b.inputs[In::kDy]), sums);
+    if (is_joined) {
+      launch(join_dweight, one_thread_each(dweight.size()), sums, sizes.slices, dweight);
+    }
+  };
+  return kernel_of(run, is_joined ? sizes.slices * sizes.weights() * kFloat : 0);
+}
+
 template <class Attrs>
 Prepared prepare(const NodeContext& c, ConvPass pass, const Shape (&shapes)[3], const Attrs& attrs,
                  bool relu = false) {
@@ -194,6 +234,7 @@ Prepared prepare(const NodeContext& c, ConvPass pass, const Shape (&shapes)[3], 
   const ConvSizes sizes{x[0],      x[1], x[2], x[3],         weight[0],    weight[2],
                         weight[3], y[2], y[3], attrs.stride, attrs.padding};
   const Convolution convolution{pass, sizes, relu, c.input(0).dtype == DType::kBF16};
+  if (has_direct_dweight(convolution)) return direct_dweight(convolution);
 #ifdef KEEL_CUDNN
   // cuDNN's results have the type of its factors, and float32 is wanted.
   if (!convolution.is_narrow) {

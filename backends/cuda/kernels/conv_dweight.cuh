@@ -1,0 +1,213 @@
+// The gradient of the weights of a convolution with windows of 3x3 elements, without columns:
+//     dweight(f, c, u, v) = sum over images and places (i, j) of
+//                           dy(f, i, j) x(c, i stride + u - padding, j stride + v - padding)
+// A block has 16 filters and 16 channels, and goes through its slice of all strips of an image's
+// places, which it holds in shared memory. A thread has four filters and all nine weights of one
+// channel: for four places it reads what they need of x once. The slices depend on the sizes alone,
+// and a second kernel adds them in order.
+#pragma once
+
+#include <algorithm>
+
+#include "backends/cuda/convolution.h"
+#include "backends/cuda/device.h"
+
+namespace keel::cuda {
+
+inline constexpr int kDweightChannels = 16, kDweightFilters = 16, kDweightBlock = 256;
+// A strip: one row of places for each quarter of the block.
+inline constexpr int kStripRows = 4, kStripCols = 32;
+// Blocks that are wanted, two for each multiprocessor of an H100. Part of the order of sums.
+inline constexpr std::int64_t kDweightBlocks = 264;
+
+struct DweightSizes {
+  int images, channels, height, width, filters, out_height, out_width, padding;
+  int row_strips, col_strips, strips;  // of an image, of an image, of all images
+  int channel_tiles, tiles;            // of channels, and of channels and filters
+  int slices, strips_each;             // of all strips
+
+  explicit DweightSizes(const ConvSizes& s)
+      : images(int(s.images)),
+        channels(int(s.channels)),
+        height(int(s.height)),
+        width(int(s.width)),
+        filters(int(s.filters)),
+        out_height(int(s.out_height)),
+        out_width(int(s.out_width)),
+        padding(int(s.padding)),
+        row_strips(int(ceil_div(s.out_height, kStripRows))),
+        col_strips(int(ceil_div(s.out_width, kStripCols))),
+        strips(images * row_strips * col_strips),
+        channel_tiles(int(ceil_div(s.channels, kDweightChannels))),
+        tiles(channel_tiles * int(ceil_div(s.filters, kDweightFilters))) {
+    const std::int64_t wanted =
+        std::clamp<std::int64_t>(ceil_div(kDweightBlocks, tiles), 1, strips);
+    strips_each = int(ceil_div(strips, wanted));
+    slices = int(ceil_div(strips, strips_each));
+  }
+
+  __host__ __device__ std::int64_t weights() const { return std::int64_t{filters} * channels * 9; }
+};
+
+// A strip of x and of dy in shared memory, and one thread's part of the sums.
+template <int kStride>
+class DweightTile {
+ public:
+  static constexpr int kRows = (kStripRows - 1) * kStride + 3,
+                       kCols = (kStripCols - 1) * kStride + 3;
+  // Channels lie an odd number of elements apart, and places of dy five times four filters:
+  // neighbouring threads seldom meet in a bank.
+  static constexpr int kPlane = kRows * kCols + (kRows * kCols + 1) % 2, kPlaceStride = 5;
+  using Images = Shared<float, kDweightChannels * kPlane>;
+  using Places = Shared<float4, kStripRows * kStripCols * kPlaceStride>;
+
+  __device__ DweightTile(const DweightSizes& s, Images& x, Places& dy)
+      : s_(s), x_(x), dy_(dy), thread_(int(threadIdx.x)) {
+    const int tile = int(blockIdx.x) % s.tiles;
+    first_channel_ = tile % s.channel_tiles * kDweightChannels;
+    first_filter_ = tile / s.channel_tiles * kDweightFilters;
+  }
+
+  // Reads strip `strip`, with 0 in the padding and for what does not exist.
+  __device__ void read(int strip, Global<const float> x, Global<const float> dy) {
+    const int image = strip / (s_.row_strips * s_.col_strips);
+    const int in_image = strip - image * s_.row_strips * s_.col_strips;
+    row_ = in_image / s_.col_strips * kStripRows;
+    col_ = in_image % s_.col_strips * kStripCols;
+    read_images(image, x);
+    read_places(image, dy);
+  }
+
+  // Adds the products of the thread's row of places.
+  __device__ void add() {
+    const int row = thread_ / kGroup;
+    const int rest = s_.out_width - col_, places = rest < kStripCols ? rest : kStripCols;
+    if (row_ + row >= s_.out_height) return;
+    const int from = channel() * kPlane + row * kStride * kCols;
+    float x[3][kSpan];
+    KEEL_UNROLL
+    for (int u = 0; u < 3; ++u) {
+      KEEL_UNROLL
+      for (int v = 0; v < kKept; ++v) x[u][kFour + v] = x_[from + u * kCols + v];
+    }
+    for (int j = 0; j < places; j += 4) {
+      KEEL_UNROLL
+      for (int u = 0; u < 3; ++u) {
+        KEEL_UNROLL
+        for (int v = 0; v < kKept; ++v) x[u][v] = x[u][kFour + v];
+        KEEL_UNROLL
+        for (int v = kKept; v < kSpan; ++v) {
+          const int col = j * kStride + v;
+          x[u][v] = col < kCols ? x_[from + u * kCols + col] : 0;
+        }
+      }
+      KEEL_UNROLL
+      for (int k = 0; k < 4; ++k) {
+        if (j + k < places) add_place(x, k, (row * kStripCols + j + k) * kPlaceStride + quad());
+      }
+    }
+  }
+
+  // Adds up what the quarters of the block have, in their order, and writes it to `sums`, which are
+  // like the weights.
+  __device__ void write(Global<float> sums) {
+    const int quarter = thread_ / kGroup, place = thread_ % kGroup;
+    for (int q = 1; q < kStripRows; ++q) {
+      __syncthreads();
+      if (quarter == q) each_sum([&](int e, float& sum) { x_[e * kGroup + place] = sum; });
+      __syncthreads();
+      if (quarter == 0) each_sum([&](int e, float& sum) { sum += x_[e * kGroup + place]; });
+    }
+    const int c = first_channel_ + channel();
+    if (quarter > 0 || c >= s_.channels) return;
+    each_sum([&](int e, float& sum) {
+      const int f = first_filter_ + quad() * 4 + e / 9;
+      if (f < s_.filters) sums[(std::int64_t{f} * s_.channels + c) * 9 + e % 9] = sum;
+    });
+  }
+
+ private:
+  static constexpr int kGroup = kDweightBlock / kStripRows;
+  static constexpr int kFour = 4 * kStride, kKept = 3 - kStride;
+  static constexpr int kSpan = kFour + kKept;  // columns of x that four places need
+  static_assert(kGroup * 36 <= kDweightChannels * kPlane, "sums pass through the memory of x");
+
+  __device__ int channel() const { return thread_ % kDweightChannels; }
+  __device__ int quad() const { return thread_ % kGroup / kDweightChannels; }
+
+  __device__ void read_images(int image, Global<const float> x) {
+    const int top = row_ * kStride - s_.padding, left = col_ * kStride - s_.padding;
+    for (int e = thread_; e < kDweightChannels * kRows * kCols; e += kDweightBlock) {
+      const int c = e / (kRows * kCols), in_plane = e - c * (kRows * kCols);
+      const int row = top + in_plane / kCols, col = left + in_plane % kCols;
+      const bool exists = first_channel_ + c < s_.channels && row >= 0 && row < s_.height &&
+                          col >= 0 && col < s_.width;
+      const std::int64_t plane = std::int64_t{image} * s_.channels + first_channel_ + c;
+      x_[c * kPlane + in_plane] = exists ? x[(plane * s_.height + row) * s_.width + col] : 0;
+    }
+  }
+  __device__ void read_places(int image, Global<const float> dy) {
+    constexpr int kPlaces = kStripRows * kStripCols;
+    for (int e = thread_; e < kDweightFilters * kPlaces; e += kDweightBlock) {
+      const int f = e / kPlaces, place = e % kPlaces;
+      const int row = row_ + place / kStripCols, col = col_ + place % kStripCols;
+      const bool exists =
+          first_filter_ + f < s_.filters && row < s_.out_height && col < s_.out_width;
+      const std::int64_t plane = std::int64_t{image} * s_.filters + first_filter_ + f;
+      (&dy_[place * kPlaceStride + f / 4].x)[f % 4] =
+          exists ? dy[(plane * s_.out_height + row) * s_.out_width + col] : 0;
+    }
+  }
+
+  // Adds the products of the k-th of four places, whose dy begins at `at`.
+  __device__ void add_place(const float (&x)[3][kSpan], int k, int at) {
+    const float4 four = dy_[at];
+    const float dy[4] = {four.x, four.y, four.z, four.w};
+    KEEL_UNROLL
+    for (int f = 0; f < 4; ++f) {
+      KEEL_UNROLL
+      for (int u = 0; u < 3; ++u) {
+        KEEL_UNROLL
+        for (int v = 0; v < 3; ++v) {
+          sums_[f][u][v] = fmaf(dy[f], x[u][k * kStride + v], sums_[f][u][v]);
+        }
+      }
+    }
+  }
+
+  template <class Body>
+  __device__ void each_sum(const Body& body) {
+    KEEL_UNROLL
+    for (int f = 0; f < 4; ++f) {
+      KEEL_UNROLL
+      for (int w = 0; w < 9; ++w) body(f * 9 + w, sums_[f][w / 3][w % 3]);
+    }
+  }
+
+  const DweightSizes& s_;
+  Images& x_;
+  Places& dy_;
+  int thread_, first_channel_, first_filter_;
+  int row_ = 0, col_ = 0;  // of the strip's first place
+  float sums_[4][3][3] = {};
+};
+
+// Writes the sums of slice s to weights() numbers of `sums` from s weights() on.
+template <int kStride>
+__global__ void __launch_bounds__(kDweightBlock, 2)
+    sum_dweight(DweightSizes s, Global<const float> x, Global<const float> dy, Global<float> sums) {
+  __shared__ typename DweightTile<kStride>::Images images;
+  __shared__ typename DweightTile<kStride>::Places places;
+  DweightTile<kStride> tile(s, images, places);
+  const int slice = int(blockIdx.x) / s.tiles, first = slice * s.strips_each;
+  const int end = first + s.strips_each, last = end < s.strips ? end : s.strips;
+  for (int strip = first; strip < last; ++strip) {
+    __syncthreads();
+    tile.read(strip, x, dy);
+    __syncthreads();
+    tile.add();
+  }
+  tile.write({sums.data() + slice * s.weights(), s.weights()});
+}
+
+}  // namespace keel::cuda
