@@ -202,7 +202,7 @@ __global__ void join_dweight(Global<const float> sums, int slices, Global<float>
 bool has_direct_dweight(const Convolution& c) {
   const ConvSizes& s = c.sizes;
   const auto fits = [](std::int64_t elements) { return elements > 0 && elements < (1 << 30); };
-  return c.pass == ConvPass::kBackwardWeight && !c.is_narrow && s.rows == 3 && s.cols == 3 &&
+  return c.pass == ConvPass::kBackwardWeight && s.rows == 3 && s.cols == 3 &&
          (s.stride == 1 || s.stride == 2) && s.padding < (1 << 20) &&
          fits(s.images * s.channels * s.height * s.width) &&
          fits(s.images * s.filters * s.out_height * s.out_width) &&
@@ -212,13 +212,15 @@ bool has_direct_dweight(const Convolution& c) {
 Prepared direct_dweight(const Convolution& c) {
   const DweightSizes sizes(c.sizes);
   const bool is_joined = sizes.slices > 1;
-  const auto kernel = c.sizes.stride == 1 ? sum_dweight<1> : sum_dweight<2>;
-  const auto run = [=](const Binding& b) {
-    using In = ConvDweightInput;
+  const auto run = [=, stride = c.sizes.stride](const Binding& b) {
+    const TensorRef &x = b.inputs[ConvDweightInput::kX], &dy = b.inputs[ConvDweightInput::kDy];
     const auto dweight = output(b.outputs[0]);
     const auto sums = is_joined ? workspace(b, sizes.slices * sizes.weights()) : dweight;
-    launch(kernel, {std::int64_t{sizes.tiles} * sizes.slices, kDweightBlock}, sizes,
-           input(b.inputs[In::kX]), input(b.inputs[In::kDy]), sums);
+    with_factor(x.type.dtype, [&]<class T>(T) {
+      launch(stride == 1 ? sum_dweight<1, T> : sum_dweight<2, T>,
+             {std::int64_t{sizes.tiles} * sizes.slices, kDweightBlock}, sizes, global<const T>(x),
+             global<const T>(dy), sums);
+    });
     if (is_joined) {
       launch(join_dweight, one_thread_each(dweight.size()), sums, sizes.slices, dweight);
     }

@@ -69,7 +69,8 @@ class DweightTile {
   }
 
   // Reads strip `strip`, with 0 in the padding and for what does not exist.
-  __device__ void read(int strip, Global<const float> x, Global<const float> dy) {
+  template <class T>
+  __device__ void read(int strip, Global<const T> x, Global<const T> dy) {
     const int image = strip / (s_.row_strips * s_.col_strips);
     const int in_image = strip - image * s_.row_strips * s_.col_strips;
     row_ = in_image / s_.col_strips * kStripRows;
@@ -135,7 +136,8 @@ class DweightTile {
   __device__ int channel() const { return thread_ % kDweightChannels; }
   __device__ int quad() const { return thread_ % kGroup / kDweightChannels; }
 
-  __device__ void read_images(int image, Global<const float> x) {
+  template <class T>
+  __device__ void read_images(int image, Global<const T> x) {
     const int top = row_ * kStride - s_.padding, left = col_ * kStride - s_.padding;
     for (int e = thread_; e < kDweightChannels * kRows * kCols; e += kDweightBlock) {
       const int c = e / (kRows * kCols), in_plane = e - c * (kRows * kCols);
@@ -143,10 +145,11 @@ class DweightTile {
       const bool exists = first_channel_ + c < s_.channels && row >= 0 && row < s_.height &&
                           col >= 0 && col < s_.width;
       const std::int64_t plane = std::int64_t{image} * s_.channels + first_channel_ + c;
-      x_[c * kPlane + in_plane] = exists ? x[(plane * s_.height + row) * s_.width + col] : 0;
+      x_[c * kPlane + in_plane] = exists ? float(x[(plane * s_.height + row) * s_.width + col]) : 0;
     }
   }
-  __device__ void read_places(int image, Global<const float> dy) {
+  template <class T>
+  __device__ void read_places(int image, Global<const T> dy) {
     constexpr int kPlaces = kStripRows * kStripCols;
     for (int e = thread_; e < kDweightFilters * kPlaces; e += kDweightBlock) {
       const int f = e / kPlaces, place = e % kPlaces;
@@ -155,7 +158,7 @@ class DweightTile {
           first_filter_ + f < s_.filters && row < s_.out_height && col < s_.out_width;
       const std::int64_t plane = std::int64_t{image} * s_.filters + first_filter_ + f;
       (&dy_[place * kPlaceStride + f / 4].x)[f % 4] =
-          exists ? dy[(plane * s_.out_height + row) * s_.out_width + col] : 0;
+          exists ? float(dy[(plane * s_.out_height + row) * s_.out_width + col]) : 0;
     }
   }
 
@@ -192,10 +195,11 @@ class DweightTile {
   float sums_[4][3][3] = {};
 };
 
-// Writes the sums of slice s to weights() numbers of `sums` from s weights() on.
-template <int kStride>
+// Writes the sums of slice s to weights() numbers of `sums` from s weights() on. The factors may be
+// bf16; products and sums are float32.
+template <int kStride, class T>
 __global__ void __launch_bounds__(kDweightBlock, 2)
-    sum_dweight(DweightSizes s, Global<const float> x, Global<const float> dy, Global<float> sums) {
+    sum_dweight(DweightSizes s, Global<const T> x, Global<const T> dy, Global<float> sums) {
   __shared__ typename DweightTile<kStride>::Images images;
   __shared__ typename DweightTile<kStride>::Places places;
   DweightTile<kStride> tile(s, images, places);
