@@ -209,15 +209,16 @@ bool has_direct_dweight(const Convolution& c) {
          fits(s.filters * s.channels * 9);
 }
 
+template <class S>
 Prepared direct_dweight(const Convolution& c) {
-  const DweightSizes sizes(c.sizes);
+  const DweightSizes sizes(c.sizes, S::kRows, S::kCols);
   const bool is_joined = sizes.slices > 1;
   const auto run = [=, stride = c.sizes.stride](const Binding& b) {
     const TensorRef &x = b.inputs[ConvDweightInput::kX], &dy = b.inputs[ConvDweightInput::kDy];
     const auto dweight = output(b.outputs[0]);
     const auto sums = is_joined ? workspace(b, sizes.slices * sizes.weights()) : dweight;
     with_factor(x.type.dtype, [&]<class T>(T) {
-      launch(stride == 1 ? sum_dweight<1, T> : sum_dweight<2, T>,
+      launch(stride == 1 ? sum_dweight<1, S, T> : sum_dweight<2, S, T>,
              {std::int64_t{sizes.tiles} * sizes.slices, kDweightBlock}, sizes, global<const T>(x),
              global<const T>(dy), sums);
     });
@@ -226,6 +227,13 @@ Prepared direct_dweight(const Convolution& c) {
     }
   };
   return kernel_of(run, is_joined ? sizes.slices * sizes.weights() * kFloat : 0);
+}
+
+// Narrow images have short strips, of which less is empty.
+Prepared direct_dweight(const Convolution& c) {
+  if (c.sizes.out_width <= 8) return direct_dweight<Strip<2, 8>>(c);
+  if (c.sizes.out_width <= 16) return direct_dweight<Strip<2, 16>>(c);
+  return direct_dweight<Strip<1, 32>>(c);
 }
 
 template <class Attrs>
