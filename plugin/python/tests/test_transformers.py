@@ -227,7 +227,8 @@ class Networks(unittest.TestCase):
 
     def test_no_graph_breaks(self):
         ids = cases.tokens()
-        for name, way in (("llama", "convert"), ("qwen3", "kernels"), ("gemma", "kernels")):
+        for name, way in (("llama", "convert"), ("qwen3", "kernels"), ("gemma", "kernels"),
+                          ("mamba2", "convert")):
             if way in ways():
                 with self.subTest(network=name, way=way):
                     torch._dynamo.reset()
