@@ -198,12 +198,15 @@ __global__ void join_dweight(Global<const float> sums, int slices, Global<float>
   }
 }
 
-// Whether the kernels of conv_dweight.cuh take it. They count in int.
+// Whether the kernels of conv_dweight.cuh take it. They count in int, and multiply without tensor
+// cores and in smaller tiles than products do: by an estimate for an H100, which was not measured,
+// the columns that they do without cost more than that as long as there are few channels.
 bool has_direct_dweight(const Convolution& c) {
   const ConvSizes& s = c.sizes;
   const auto fits = [](std::int64_t elements) { return elements > 0 && elements < (1 << 30); };
-  return c.pass == ConvPass::kBackwardWeight && s.rows == 3 && s.cols == 3 &&
-         (s.stride == 1 || s.stride == 2) && s.padding < (1 << 20) &&
+  const std::int64_t most = c.is_narrow ? 32 * 32 : 64 * 64;
+  return c.pass == ConvPass::kBackwardWeight && s.channels * s.filters <= most && s.rows == 3 &&
+         s.cols == 3 && (s.stride == 1 || s.stride == 2) && s.padding < (1 << 20) &&
          fits(s.images * s.channels * s.height * s.width) &&
          fits(s.images * s.filters * s.out_height * s.out_width) &&
          fits(s.filters * s.channels * 9);
