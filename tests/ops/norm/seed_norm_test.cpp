@@ -70,6 +70,22 @@ TEST_CASE("seed_norm: values by hand") {
   }
 }
 
+// The mean square of (3, 4) is 12.5, and with an eps of 3.5 the root is 4; b = 0 leaves the gain.
+TEST_CASE("seed_norm: eps stands under the root") {
+  NormData data{f64({1, 2}, {3, 4}), f64({1, 2}, {1, 2}), f64({2}, {2, 3}), {}, {}, 3.5};
+  data.more["a"] = f64({2}, {5, 10});
+  data.more["b"] = f64({2}, {0, 0});
+  const NormBuild build = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::seed_norm(g, in.x, {in.gain, in.more.at("a"), in.more.at("b")}, {.eps = eps});
+  };
+  for (const std::string& backend : tested_backends()) {
+    CAPTURE(backend);
+    const NormResult got = run_norm(*make_backend(backend), build, data);
+    check_close(got.outputs[SeedNormOutput::kY].to(DType::kF64), f64({1, 2}, {1.5, 3}), 1e-6);
+    check_close(got.outputs[SeedNormOutput::kRstd].to(DType::kF64), f64({1}, {0.25}), 1e-6);
+  }
+}
+
 TEST_CASE("seed_norm: any thread count, in place, any order and split of rows" *
           doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
