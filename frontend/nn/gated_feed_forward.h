@@ -13,7 +13,7 @@ struct GatedFeedForwardOptions {
   std::int64_t units = 512;
   double dropout = 0;  // of the units
   FanInit init = xavier();
-  // What follows the map "gate", "up" or "down", given its result.
+  // Takes the result of the map "gate", "up" or "down", and returns what the layer goes on with.
   std::function<Value(const std::string& map, Value y)> after_map = nullptr;
   // Whether the rows of G^T, U^T and D keep length 1, as nGPT has them.
   bool has_unit_weights = false;

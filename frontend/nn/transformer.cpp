@@ -40,7 +40,8 @@ Value projection(Net& net, const std::string& name, const Sequence& of,
   return has_norm ? options.norm(net, name + "/norm", y, of.mask) : y;
 }
 
-// What follows a linear map other than a projection; y is its result.
+// Applies SimpleNorm's norm, if the placement has it, to the result y of a linear map other than a
+// projection.
 Value after_map(Net& net, const std::string& name, const Sequence& y,
                 const TransformerOptions& options) {
   if (options.place != NormPlace::kSimple) return y.x;

@@ -59,7 +59,7 @@ class LlamaBuilder {
     return ops::mul(g_, embedded, net_.parameter("embedding/scalar", {1}, nn::constant(first)));
   }
 
-  // Of nGPT the vectors of the width of the network have length 1.
+  // nGPT keeps the vectors of its weights that are as long as the network is wide at length 1.
   UnitVectors unit(UnitVectors of) const { return is_ngpt(options_) ? of : UnitVectors::kNone; }
   // A norm after a linear map, where SimpleNorm has it.
   Value after_map(const std::string& name, Value y) const {

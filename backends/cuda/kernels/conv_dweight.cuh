@@ -3,8 +3,8 @@
 //                           dy(f, i, j) x(c, i stride + u - padding, j stride + v - padding)
 // A block has 16 filters and 16 channels, and goes through its slice of all strips of an image's
 // places, which it holds in shared memory. A thread has four filters and all nine weights of one
-// channel: for four places it reads what they need of x once. The slices depend on the sizes alone,
-// and a second kernel adds them in order.
+// channel, and reads the x of four neighbouring places once. Only the sizes decide the slices,
+// whose sums a second kernel adds in order.
 #pragma once
 
 #include <algorithm>

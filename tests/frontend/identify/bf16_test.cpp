@@ -69,8 +69,7 @@ TEST_CASE("identify bf16: what is more than two roundings away is no match") {
   CHECK(identify(*reference, given).matches.empty());
 }
 
-TEST_CASE(
-    "identify bf16: only results with numbers of that type alone, and enough of them, count") {
+TEST_CASE("identify bf16: a result counts if it has enough numbers and all are of that type") {
   const Given given = rms_norm(false);
   CHECK(is_bf16(given.y));
   Tensor one_off = given.y.clone();
