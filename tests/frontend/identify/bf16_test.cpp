@@ -79,7 +79,7 @@ TEST_CASE("identify bf16: a result counts if it has enough numbers and all are o
   const auto reference = make_backend("reference");
   Given other = rms_norm(false);
   other.y = std::move(one_off);
-  CHECK(place_of_rounding(*reference, other, {.norm = "rmsnorm"}).empty());
+  CHECK(place_of_rounding(*reference, other, {.norm = "rmsnorm", .options = {}}).empty());
 }
 
 }  // namespace
