@@ -46,7 +46,7 @@ HWY_INLINE void standardize_rows(const CentredRows& of, std::size_t row,
     rstds[k] = float(rstd_of(of.statistic, squares[k] / count));
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width) {
-    prefetch_row(x + std::max(kRows * width, kAhead), width);
+    of.y.prefetch_input(x + std::max(kRows * width, kAhead), width);
     with_range(standardize_row(means[k], low[k], rstds[k]),
                [&](const auto& xhat) KEEL_LOOP_BODY { write_row(row + k, xhat); });
   }

@@ -66,7 +66,8 @@ class ResultRows {
   HWY_INLINE ResultRows(const Binding& b, std::size_t width)
       : data_(b.outputs.front().data),
         is_narrow_(b.outputs.front().type.dtype == DType::kBF16),
-        streamed_(is_streamed(b, width)) {}
+        streamed_(is_streamed(b, width)),
+        is_far_(b.outputs.front().type.bytes() >= kStreamedBytes) {}
   // A result that stays in the caches, whatever its size.
   static HWY_INLINE ResultRows cached(const Binding& b) {
     ResultRows rows(b, 0);
@@ -84,10 +85,16 @@ class ResultRows {
   HWY_INLINE float* plain() const { return floats(); }
   HWY_INLINE bool streamed() const { return streamed_; }
   HWY_INLINE bool is_narrow() const { return is_narrow_; }
-  // Prefetches n elements that will be written soon.
+  // Prefetches n elements that will be written soon, unless all is in a cache: there the processor's
+  // own prefetcher keeps up, and asking for every line once more takes as long as a norm's sums.
   HWY_INLINE void prefetch(std::size_t at, std::size_t n) const {
-    if (streamed_) return;
+    if (streamed_ || !is_far_) return;
     is_narrow_ ? prefetch_row(narrow() + at, n) : prefetch_row(floats() + at, n);
+  }
+  // The same for n elements of an input as large as this, which may lie after its last row.
+  template <class T>
+  HWY_INLINE void prefetch_input(const T* p, std::size_t n) const {
+    if (is_far_) prefetch_row(p, n);
   }
   // Stores one register.
   HWY_INLINE void put(Whole part, Floats v, std::size_t at) const {
@@ -129,6 +136,7 @@ class ResultRows {
 
   void* data_;
   bool is_narrow_, streamed_;
+  bool is_far_;  // too large for the caches
 };
 
 // Calls body(put), where put(part, v, at) stores a register. The usual result has a body of its

@@ -39,6 +39,25 @@ HWY_INLINE double row_squares(const T* x, std::size_t n) {
   return sum > kLeastSquares && std::isfinite(sum) ? sum : row_squares_in_double(x, n);
 }
 
+// Saves rstd = of_squares(sum of x^2) of each row of a range, and writes the row: the register at i
+// is finish(row)(x * rstd, part, i).
+template <class T, class OfSquares, class Finish>
+HWY_INLINE void write_scaled(const T* x, float* rstd, const ResultRows& y, const RowRange& range,
+                             const OfSquares& of_squares, const Finish& finish) {
+  const std::size_t width = range.width;
+  for (std::size_t row = range.first; row < range.last; ++row) {
+    const T* const x_row = x + row * width;
+    y.prefetch(row * width, width);
+    y.prefetch_input(x_row + std::max(width, kAhead), width);
+    rstd[row] = float(of_squares(row_squares(x_row, width)));
+    const Floats factor = splat(rstd[row]);
+    const auto of_row = finish(row);
+    write_row(y, row * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      return of_row(hn::Mul(part.load(x_row + i), factor), part, i);
+    });
+  }
+}
+
 // sum of dy * gain * x * factor
 template <class T>
 HWY_INLINE double row_products(const T* x, const T* dy, std::size_t n, float factor,

@@ -27,31 +27,17 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Writes y = x * rstd of kRows groups from `row` on and saves rstd. y stays in the caches even when
-// it is large, because the norm that it is made for reads it at once.
-template <class T, std::size_t kRows>
-void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
-  const T* x = b.inputs[In::kX].as<T>() + row * width;
-  const ResultRows y = ResultRows::cached(b);
-  float* rstd = b.outputs[Out::kRstd].as<float>() + row;
-  for (std::size_t k = 0; k < kRows; ++k) {
-    y.prefetch((row + k) * width, width);
-    const double mean_square = row_squares(x + k * width, width) / double(width);
-    rstd[k] = float(1 / std::sqrt(mean_square + eps));
-  }
-  for (std::size_t k = 0; k < kRows; ++k, x += width) {
-    prefetch_row(x + kRows * width, width);
-    const Floats factor = splat(rstd[k]);
-    write_row(y, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
-      return hn::Mul(part.load(x + i), factor);
-    });
-  }
-}
-
+// Writes y = x * rstd and saves rstd. y stays in the caches even when it is large, because the norm
+// that it is made for reads it at once.
 void forward(const Binding& b, double eps, const RowRange& range) {
+  const auto rstd_of = [=](double squares) {
+    return 1 / std::sqrt(squares / double(range.width) + eps);
+  };
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    for_row_groups(range, [&](auto rows, std::size_t row)
-                              HWY_ATTR { forward_rows<T, rows()>(b, eps, row, range.width); });
+    write_scaled(b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(), ResultRows::cached(b),
+                 range, rstd_of, [](std::size_t) {
+                   return [](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return xhat; };
+                 });
   });
 }
 

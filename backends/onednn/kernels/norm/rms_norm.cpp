@@ -46,32 +46,19 @@ namespace {
 using In = RmsNormInput;
 using Out = RmsNormOutput;
 
-// Writes y = x * rstd * w + bias of kRows rows from `row` on and saves rstd.
-template <class T, std::size_t kRows>
-void forward_rows(const Binding& b, const float* w, double eps, std::size_t row,
-                  std::size_t width) {
-  const RowAffine affine{w, b.inputs[In::kBias].as<float>()};
-  const T* x = b.inputs[In::kX].as<T>() + row * width;
-  const ResultRows y(b, width);
-  float* rstd = b.outputs[Out::kRstd].as<float>() + row;
-  for (std::size_t k = 0; k < kRows; ++k) {
-    y.prefetch((row + k) * width, width);
-    const double mean_square = row_squares(x + k * width, width) / double(width);
-    rstd[k] = float(1 / std::sqrt(mean_square + eps));
-  }
-  for (std::size_t k = 0; k < kRows; ++k, x += width) {
-    prefetch_row(x + kRows * width, width);
-    const Floats factor = splat(rstd[k]);
-    write_row(y, (row + k) * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
-      return affine.apply(part, hn::Mul(part.load(x + i), factor), i);
-    });
-  }
-}
-
+// Writes y = x * rstd * w + bias and saves rstd.
 void forward(const Binding& b, const float* w, double eps, const RowRange& range) {
+  const RowAffine affine{w, b.inputs[In::kBias].as<float>()};
+  const auto rstd_of = [=](double squares) {
+    return 1 / std::sqrt(squares / double(range.width) + eps);
+  };
+  const auto finish = [=](std::size_t) {
+    return [=](Floats xhat, auto part, std::size_t i)
+               KEEL_LOOP_BODY { return affine.apply(part, xhat, i); };
+  };
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    for_row_groups(range, [&](auto rows, std::size_t row)
-                              HWY_ATTR { forward_rows<T, rows()>(b, w, eps, row, range.width); });
+    write_scaled(b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
+                 ResultRows(b, range.width), range, rstd_of, finish);
   });
 }
 

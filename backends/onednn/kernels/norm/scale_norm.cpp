@@ -34,25 +34,16 @@ float gain_of(const Binding& b) {
   return b.inputs[In::kGain] ? *b.inputs[In::kGain].as<float>() : 1;
 }
 
-template <class T>
-void forward_rows(const Binding& b, double eps, const RowRange& range) {
-  const Floats gain = splat(gain_of(b));
-  const ResultRows y(b, range.width);
-  for (std::size_t row = range.first; row < range.last; ++row) {
-    const T* x = b.inputs[In::kX].as<T>() + row * range.width;
-    float& rstd = b.outputs[Out::kRstd].as<float>()[row];
-    const double norm = std::sqrt(row_squares(x, range.width));
-    rstd = float(1 / (norm <= eps ? eps : norm));
-    const Floats factor = splat(rstd);
-    write_row(y, row * range.width, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
-      return hn::Mul(hn::Mul(part.load(x + i), factor), gain);
-    });
-  }
-}
-
 // Writes y = x * rstd * gain and saves rstd.
 void forward(const Binding& b, double eps, const RowRange& range) {
-  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR { forward_rows<T>(b, eps, range); });
+  const auto rstd_of = [=](double squares) { return 1 / std::max(std::sqrt(squares), eps); };
+  const auto finish = [gain = splat(gain_of(b))](std::size_t) {
+    return [gain](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return hn::Mul(xhat, gain); };
+  };
+  with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
+    write_scaled(b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
+                 ResultRows(b, range.width), range, rstd_of, finish);
+  });
 }
 
 template <class T>

@@ -93,19 +93,18 @@ HWY_INLINE double row_score(const T* x, const float* b, std::size_t n) {
 template <class T>
 void forward_rows(const Binding& b, double eps, const RowRange& range) {
   const Parameters of(b);
-  const ResultRows y(b, range.width);
-  for (std::size_t row = range.first; row < range.last; ++row) {
-    const T* const x = b.inputs[In::kX].as<T>() + row * range.width;
-    float& rstd = b.outputs[Out::kRstd].as<float>()[row];
+  const T* const x = b.inputs[In::kX].as<T>();
+  const auto rstd_of = [=](double squares) {
+    return 1 / std::sqrt(squares / double(range.width) + eps);
+  };
+  const auto finish = [&](std::size_t row) HWY_ATTR {
     float& score = b.outputs[Out::kScore].as<float>()[row];
-    const double mean_square = row_squares(x, range.width) / double(range.width);
-    rstd = float(1 / std::sqrt(mean_square + eps));
-    score = float(row_score(x, of.b, range.width));
-    const Floats factor = splat(rstd), t = tanh(splat(score));
-    write_row(y, row * range.width, range.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
-      return hn::Mul(hn::Mul(part.load(x + i), factor), of.weight(part, t, i));
-    });
-  }
+    score = float(row_score(x + row * range.width, of.b, range.width));
+    return [of, t = tanh(splat(score))](Floats xhat, auto part, std::size_t i)
+               KEEL_LOOP_BODY { return hn::Mul(xhat, of.weight(part, t, i)); };
+  };
+  write_scaled(x, b.outputs[Out::kRstd].as<float>(), ResultRows(b, range.width), range, rstd_of,
+               finish);
 }
 
 // Writes y and saves rstd and the score.
