@@ -39,22 +39,36 @@ HWY_INLINE double row_squares(const T* x, std::size_t n) {
   return sum > kLeastSquares && std::isfinite(sum) ? sum : row_squares_in_double(x, n);
 }
 
-// Saves rstd = of_squares(sum of x^2) of each row of a range, and writes the row: the register at i
-// is finish(row)(x * rstd, part, i).
+// Some rows of x, the factor of each, and what they are written to.
+template <class T>
+struct ScaledRows {
+  const T* x;   // of all rows
+  float* rstd;  // of all rows
+  ResultRows y;
+  RowRange range;
+};
+
+// The of_squares of write_scaled for rstd = 1 / sqrt(mean(x^2) + eps).
+HWY_INLINE auto root_mean_square(std::size_t width, double eps) {
+  return [=](double squares) { return 1 / std::sqrt(squares / double(width) + eps); };
+}
+
+// Saves rstd = of_squares(sum of x^2) of each row and writes the row: the register at i is
+// finish(row)(x * rstd, part, i).
 template <class T, class OfSquares, class Finish>
-HWY_INLINE void write_scaled(const T* x, float* rstd, const ResultRows& y, const RowRange& range,
-                             const OfSquares& of_squares, const Finish& finish) {
-  const std::size_t width = range.width;
-  for (std::size_t row = range.first; row < range.last; ++row) {
-    const T* const x_row = x + row * width;
-    y.prefetch(row * width, width);
-    y.prefetch_input(x_row + std::max(width, kAhead), width);
-    rstd[row] = float(of_squares(row_squares(x_row, width)));
-    const Floats factor = splat(rstd[row]);
+HWY_INLINE void write_scaled(const ScaledRows<T>& rows, const OfSquares& of_squares,
+                             const Finish& finish) {
+  const std::size_t width = rows.range.width;
+  for (std::size_t row = rows.range.first; row < rows.range.last; ++row) {
+    const T* const x = rows.x + row * width;
+    rows.y.prefetch(row * width, width);
+    rows.y.prefetch_input(x + std::max(width, kAhead), width);
+    const auto rstd = float(of_squares(row_squares(x, width)));
+    rows.rstd[row] = rstd;
     const auto of_row = finish(row);
-    write_row(y, row * width, width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
-      return of_row(hn::Mul(part.load(x_row + i), factor), part, i);
-    });
+    write_row(rows.y, row * width, width,
+              [=, factor = splat(rstd)](auto part, std::size_t i)
+                  KEEL_LOOP_BODY { return of_row(hn::Mul(part.load(x + i), factor), part, i); });
   }
 }
 

@@ -1,7 +1,6 @@
 // Group scaling takes a group as a row, in passes over data that stays in L1.
 #include "src/ops/norm/group_scaling.h"
 
-#include <cmath>
 
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/row_blocks.h"
@@ -30,14 +29,13 @@ namespace {
 // Writes y = x * rstd and saves rstd. y stays in the caches even when it is large, because the norm
 // that it is made for reads it at once.
 void forward(const Binding& b, double eps, const RowRange& range) {
-  const auto rstd_of = [=](double squares) {
-    return 1 / std::sqrt(squares / double(range.width) + eps);
+  const auto finish = [](std::size_t) {
+    return [](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return xhat; };
   };
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    write_scaled(b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(), ResultRows::cached(b),
-                 range, rstd_of, [](std::size_t) {
-                   return [](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return xhat; };
-                 });
+    write_scaled(ScaledRows<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
+                               ResultRows::cached(b), range},
+                 root_mean_square(range.width, eps), finish);
   });
 }
 

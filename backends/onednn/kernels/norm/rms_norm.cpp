@@ -2,7 +2,6 @@
 #include "src/ops/norm/rms_norm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/norm/affine_rows.h"
@@ -49,16 +48,14 @@ using Out = RmsNormOutput;
 // Writes y = x * rstd * w + bias and saves rstd.
 void forward(const Binding& b, const float* w, double eps, const RowRange& range) {
   const RowAffine affine{w, b.inputs[In::kBias].as<float>()};
-  const auto rstd_of = [=](double squares) {
-    return 1 / std::sqrt(squares / double(range.width) + eps);
-  };
   const auto finish = [=](std::size_t) {
     return [=](Floats xhat, auto part, std::size_t i)
                KEEL_LOOP_BODY { return affine.apply(part, xhat, i); };
   };
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    write_scaled(b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
-                 ResultRows(b, range.width), range, rstd_of, finish);
+    write_scaled(ScaledRows<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
+                               ResultRows(b, range.width), range},
+                 root_mean_square(range.width, eps), finish);
   });
 }
 

@@ -41,8 +41,9 @@ void forward(const Binding& b, double eps, const RowRange& range) {
     return [gain](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return hn::Mul(xhat, gain); };
   };
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
-    write_scaled(b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
-                 ResultRows(b, range.width), range, rstd_of, finish);
+    write_scaled(ScaledRows<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
+                               ResultRows(b, range.width), range},
+                 rstd_of, finish);
   });
 }
 

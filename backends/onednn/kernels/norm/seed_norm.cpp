@@ -94,17 +94,15 @@ template <class T>
 void forward_rows(const Binding& b, double eps, const RowRange& range) {
   const Parameters of(b);
   const T* const x = b.inputs[In::kX].as<T>();
-  const auto rstd_of = [=](double squares) {
-    return 1 / std::sqrt(squares / double(range.width) + eps);
-  };
   const auto finish = [&](std::size_t row) HWY_ATTR {
     float& score = b.outputs[Out::kScore].as<float>()[row];
     score = float(row_score(x + row * range.width, of.b, range.width));
     return [of, t = tanh(splat(score))](Floats xhat, auto part, std::size_t i)
                KEEL_LOOP_BODY { return hn::Mul(xhat, of.weight(part, t, i)); };
   };
-  write_scaled(x, b.outputs[Out::kRstd].as<float>(), ResultRows(b, range.width), range, rstd_of,
-               finish);
+  write_scaled(
+      ScaledRows<T>{x, b.outputs[Out::kRstd].as<float>(), ResultRows(b, range.width), range},
+      root_mean_square(range.width, eps), finish);
 }
 
 // Writes y and saves rstd and the score.
