@@ -2,6 +2,7 @@
 // each sequence, with the gain 1 + scale and the bias shift, by one plan.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/plugin/c_plan.h"
