@@ -12,7 +12,7 @@
 namespace keel::models {
 namespace {
 
-constexpr std::int64_t kTexturesToTrain = 5000, kTexturesToTest = 1000;
+constexpr std::int64_t kTexturesToTrain = 4500, kTexturesToValidate = 500, kTexturesToTest = 1000;
 constexpr std::int64_t kMostHeldOut = 5000;
 
 // Cuts the last tenth off for validation.
@@ -24,13 +24,21 @@ void hold_out_last(PictureCorpus& corpus, data::Pictures all) {
   corpus.train = all.slice(0, rows - held_out);
 }
 
-PictureCorpus textures(std::uint64_t seed) {
+void note_beyond(PictureCorpus& corpus, std::int64_t beyond, std::int64_t count) {
+  if (beyond > 0) corpus.skipped.push_back({beyond, fmt::format("beyond the first {}", count)});
+}
+
+// `count` training pictures, which take half a millisecond each; 0: all.
+PictureCorpus textures(std::uint64_t seed, std::int64_t count) {
   PictureCorpus corpus;
   corpus.name = "tex10";
   corpus.origin = fmt::format("built-in textures, seed {}", seed);
   corpus.classes = data::texture_classes();
-  hold_out_last(corpus, data::make_textures(kTexturesToTrain, seed, "train"));
+  const std::int64_t kept = count == 0 ? kTexturesToTrain : std::min(count, kTexturesToTrain);
+  corpus.train = data::make_textures(kept, seed, "train");
+  corpus.valid = data::make_textures(kTexturesToValidate, seed, "train", kTexturesToTrain);
   corpus.test = [seed] { return data::make_textures(kTexturesToTest, seed, "test"); };
+  note_beyond(corpus, kTexturesToTrain - kept, count);
   return corpus;
 }
 
@@ -84,7 +92,7 @@ void keep_first_pictures(PictureCorpus& corpus, std::int64_t count) {
   const std::int64_t beyond = corpus.train.rows() - count;
   if (count == 0 || beyond <= 0) return;
   corpus.train = corpus.train.slice(0, count);
-  corpus.skipped.push_back({beyond, fmt::format("beyond the first {}", count)});
+  note_beyond(corpus, beyond, count);
 }
 
 }  // namespace
@@ -100,7 +108,7 @@ data::SplitNotes PictureCorpus::notes(task::Split split) const {
 PictureCorpus load_pictures(const task::DataRequest& request,
                             const std::vector<std::string>& classes) {
   const std::filesystem::path cifar = place_of_cifar10(request);
-  PictureCorpus corpus = request.source == "builtin" ? textures(request.seed)
+  PictureCorpus corpus = request.source == "builtin" ? textures(request.seed, request.train_rows)
                          : cifar.empty()             ? own_pictures(request, classes)
                                                      : cifar10(cifar, request);
   check(classes.empty() || classes == corpus.classes, ErrorKind::kBadInput,

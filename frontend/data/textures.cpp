@@ -93,18 +93,19 @@ std::vector<std::string> texture_classes() {
   return names;
 }
 
-Pictures make_textures(std::int64_t n, std::uint64_t seed, std::string_view part) {
+Pictures make_textures(std::int64_t n, std::uint64_t seed, std::string_view part,
+                       std::int64_t first) {
   check(n > 0 && n < std::int64_t{1} << 32, ErrorKind::kUsage,
         "[textures] rows: expected 1 to 4294967295, got {}", n);
   const std::array<Texture, kTextures> textures = class_textures();
   const std::uint32_t order = stream_of(fmt::format("textures.{}.labels", part));
   const std::uint32_t images = stream_of(fmt::format("textures.{}.images", part));
   Pictures pictures = Pictures::of_size(n);
-  for (std::int64_t row = 0; row < n; ++row) {
-    const std::int32_t label = texture_of(seed, order, row);
-    pictures.label.as<std::int32_t>()[std::size_t(row)] = label;
-    draw_texture(textures[std::size_t(label)], Draw(seed, images, std::uint32_t(row)),
-                 pictures.picture(row));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int32_t label = texture_of(seed, order, first + i);
+    pictures.label.as<std::int32_t>()[std::size_t(i)] = label;
+    draw_texture(textures[std::size_t(label)], Draw(seed, images, std::uint32_t(first + i)),
+                 pictures.picture(i));
   }
   return pictures;
 }

@@ -31,6 +31,9 @@ TEST_CASE("textures: a row is a function of seed, part and number") {
     return std::vector<std::uint8_t>(all.begin(), all.end());
   };
   CHECK(pixels(few, 11) == pixels(more, 11));
+  const Pictures last = make_textures(2, 1, "train", 10);
+  CHECK(pixels(last, 1) == pixels(few, 11));
+  CHECK(last.label.at(1) == few.label.at(11));
   CHECK(pixels(few, 11) != pixels(make_textures(12, 2, "train"), 11));
   CHECK(pixels(few, 11) != pixels(make_textures(12, 1, "test"), 11));
   std::set<std::uint8_t> values;
