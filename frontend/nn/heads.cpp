@@ -14,22 +14,24 @@ std::int64_t head_width(const Shape& x, std::int64_t heads) {
   return x[2] / heads;
 }
 
+// of_rows(rows) of the heads of x, each a row, in the shape of x.
+template <class OfRows>
+Value each_head(Graph& g, Value x, std::int64_t heads, const OfRows& of_rows) {
+  const Shape shape = g.shape(x);
+  const std::int64_t width = head_width(shape, heads);
+  const Value rows = ops::reshape(g, x, {shape[0] * shape[1] * heads, width});
+  return ops::reshape(g, of_rows(rows), shape);
+}
+
 }  // namespace
 
 Value norm_heads(Net& net, const std::string& name, Value x, std::int64_t heads, const Norm& norm) {
-  Graph& g = net.graph;
-  const Shape shape = g.shape(x);
-  const std::int64_t width = head_width(shape, heads);
-  const Value rows = ops::reshape(g, x, {shape[0] * shape[1] * heads, width});
-  return ops::reshape(g, norm(net, name, rows), shape);
+  return each_head(net.graph, x, heads, [&](Value rows) { return norm(net, name, rows); });
 }
 
 Value unit_heads(Net& net, Value x, std::int64_t heads) {
-  Graph& g = net.graph;
-  const Shape shape = g.shape(x);
-  const std::int64_t width = head_width(shape, heads);
-  const Value rows = ops::reshape(g, x, {shape[0] * shape[1] * heads, width});
-  return ops::reshape(g, ops::unit_rows(g, rows), shape);
+  return each_head(net.graph, x, heads,
+                   [&](Value rows) { return ops::unit_rows(net.graph, rows); });
 }
 
 Value repeat_heads(Net& net, Value x, std::int64_t heads, std::int64_t times) {
