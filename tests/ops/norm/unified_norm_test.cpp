@@ -182,6 +182,28 @@ TEST_CASE("unified_norm: a batch without a row leaves the states that a step wri
   }
 }
 
+// A constant is never written over, so gz' lies apart from it.
+TEST_CASE("unified_norm: the backward hands on the rows of gz that are not this step's") {
+  for (const std::string& backend : tested_backends()) {
+    CAPTURE(backend);
+    OpCase c;
+    c.inputs.push_back(f64({2, 1}, {3, 1}));
+    c.build = [](Graph& g, const std::vector<Value>& in) {
+      const UnifiedNormAttrs attrs{.eps = 0};
+      const Value one = g.constant(f64({1}, {1}).to(g.type(in[0]).dtype));
+      ops::UnifiedNormState state = unified_state(g, one, attrs, 0);
+      state.gz = g.constant(f64({4, 1}, {7, 8, 9, 10}).to(g.type(in[0]).dtype));
+      const Value y = ops::unified_norm(g, in[0], {}, state, attrs);
+      return std::vector{
+          gradient(g, ops::sum(g, y), {in.data(), 1})[0].at(UnifiedNormGradient::kNextGz)};
+    };
+    c.gradients = false;
+    const Tensor gz = run_case(*make_backend(backend), c, DType::kF32).at("y0").clone();
+    for (const int row : {0, 2, 3}) CHECK(gz.at(row) == 7 + row);
+    CHECK(gz.at(1) == doctest::Approx(2 / std::sqrt(5.)));
+  }
+}
+
 struct UnifiedLeaves {
   Graph g;
   Value x = g.input("x", {DType::kF32, {4, 3}});
