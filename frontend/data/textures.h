@@ -12,8 +12,8 @@ namespace keel::data {
 // "texture0" to "texture9".
 std::vector<std::string> texture_classes();
 
-// Rows `first` to first + n - 1. Row i is a pure function of (seed, part, i); every ten rows from a multiple of ten hold each
-// class once. A texture is the sum of three waves
+// Rows `first` to first + n - 1 of a part. Row i is a pure function of (seed, part, i); every ten
+// rows from a multiple of ten hold each class once. A texture is the sum of three waves
 //     colour * sin(2 pi (frequency (x cos(turn) + y sin(turn)) + phase))
 // whose colours, frequencies and directions belong to the class and whose phases are random, plus
 // noise of deviation 0.3 in every pixel and colour; -1.5 is black, 1.5 full.

@@ -85,8 +85,8 @@ class ResultRows {
   HWY_INLINE float* plain() const { return floats(); }
   HWY_INLINE bool streamed() const { return streamed_; }
   HWY_INLINE bool is_narrow() const { return is_narrow_; }
-  // Prefetches n elements that will be written soon, unless all is in a cache: there the
-  // processor keeps up by itself, and asking for every line again takes as long as a norm's sums.
+  // Prefetches n elements that will be written soon, unless the result is small enough for a cache:
+  // the processor then keeps up by itself, and prefetches cost more than they save.
   HWY_INLINE void prefetch(std::size_t at, std::size_t n) const {
     if (streamed_ || !is_far_) return;
     is_narrow_ ? prefetch_row(narrow() + at, n) : prefetch_row(floats() + at, n);

@@ -49,7 +49,7 @@ struct ScaledRows {
 };
 
 // The of_squares of write_scaled for rstd = 1 / sqrt(mean(x^2) + eps).
-HWY_INLINE auto root_mean_square(std::size_t width, double eps) {
+HWY_INLINE auto inverse_rms(std::size_t width, double eps) {
   return [=](double squares) { return 1 / std::sqrt(squares / double(width) + eps); };
 }
 

@@ -48,7 +48,7 @@ StepLaunches launches_of_step(const std::string& task) {
   return {single, simt::counts.launches - start - single, moved_kib(step.graph())};
 }
 
-// A change of a task, a pass or a kernel that saves or adds launches or bytes changes these numbers.
+// A change of a task, a pass or a kernel that saves or adds launches or bytes changes them.
 const std::map<std::string, StepLaunches> kLaunches{
     {"mnist_mlp", {42, 21, 779}},           {"mnist_cnn", {63, 36, 37478}},
     {"text_classifier", {124, 64, 2060}},   {"dependency_parser", {60, 36, 517}},

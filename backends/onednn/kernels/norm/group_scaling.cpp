@@ -1,7 +1,6 @@
 // Group scaling takes a group as a row, in passes over data that stays in L1.
 #include "src/ops/norm/group_scaling.h"
 
-
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/row_blocks.h"
 
@@ -35,7 +34,7 @@ void forward(const Binding& b, double eps, const RowRange& range) {
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
     write_scaled(ScaledRows<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
                                ResultRows::cached(b), range},
-                 root_mean_square(range.width, eps), finish);
+                 inverse_rms(range.width, eps), finish);
   });
 }
 

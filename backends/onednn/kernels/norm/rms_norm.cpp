@@ -55,7 +55,7 @@ void forward(const Binding& b, const float* w, double eps, const RowRange& range
   with_elements(b.inputs[In::kX], [&]<class T>(T) HWY_ATTR {
     write_scaled(ScaledRows<T>{b.inputs[In::kX].as<T>(), b.outputs[Out::kRstd].as<float>(),
                                ResultRows(b, range.width), range},
-                 root_mean_square(range.width, eps), finish);
+                 inverse_rms(range.width, eps), finish);
   });
 }
 

@@ -102,7 +102,7 @@ void forward_rows(const Binding& b, double eps, const RowRange& range) {
   };
   write_scaled(
       ScaledRows<T>{x, b.outputs[Out::kRstd].as<float>(), ResultRows(b, range.width), range},
-      root_mean_square(range.width, eps), finish);
+      inverse_rms(range.width, eps), finish);
 }
 
 // Writes y and saves rstd and the score.
