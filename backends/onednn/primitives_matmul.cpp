@@ -52,6 +52,10 @@ bool packs_b(const MatmulSpec& spec) {
          spec.m >= 256 && std::max(spec.k, spec.n) >= 1000;
 }
 
+// Whether oneDNN's products for AVX-512 may give each thread a part of a long sum: they do so where
+// a is stored transposed, and only if as many threads run them as the parts that were planned.
+bool splits_sums(const MatmulSpec& spec) { return spec.transpose_a && spec.k >= 2048; }
+
 struct ProductDescs {
   Desc a, b, bias, y;
 };
@@ -101,13 +105,14 @@ void add_product(Plan& plan, const MatmulSpec& spec) {
   ProductDescs d = descs_of(spec);
   const Place b_place = packs_b(spec) ? pack_b(plan, d) : input(In::kB);
   const auto with = [&](const dnnl::primitive_attr& attributes) { return describe(d, attributes); };
-  plan.add(with, spec.relu, [&](const auto&) {
-    std::vector<Argument> arguments{{DNNL_ARG_SRC, d.a, input(In::kA)},
-                                    {DNNL_ARG_WEIGHTS, d.b, b_place},
-                                    {DNNL_ARG_DST, d.y, output(0)}};
-    if (spec.bias) arguments.push_back({DNNL_ARG_BIAS, d.bias, input(In::kBias)});
-    return arguments;
-  });
+  const auto arguments = [&](const auto&) {
+    std::vector<Argument> result{{DNNL_ARG_SRC, d.a, input(In::kA)},
+                                 {DNNL_ARG_WEIGHTS, d.b, b_place},
+                                 {DNNL_ARG_DST, d.y, output(0)}};
+    if (spec.bias) result.push_back({DNNL_ARG_BIAS, d.bias, input(In::kBias)});
+    return result;
+  };
+  plan.add(with, spec.relu, arguments, splits_sums(spec));
 }
 
 }  // namespace

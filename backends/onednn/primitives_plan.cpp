@@ -87,6 +87,8 @@ dnnl::primitive_attr attributes(Relu relu) {
   if (relu == Relu::kFused) {
     dnnl::post_ops operations;
     operations.append_prelu(0);
+    // PReLU leaves -0 where x is negative; -0 + 0 is 0, as in the ReLU of other kernels.
+    operations.append_eltwise(dnnl::algorithm::eltwise_linear, 1, 0);
     result.set_post_ops(operations);
   }
   return result;

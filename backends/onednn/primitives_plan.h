@@ -50,14 +50,15 @@ Relu relu_for(const std::string& implementation);
 class Plan {
  public:
   // Appends the primitive that `describe(attributes)` describes, with the arguments that
-  // `arguments(description)` lists, and its scratch memory.
+  // `arguments(description)` lists, and its scratch memory. `splits`: it splits a sum when it runs,
+  // though its implementation does not say so.
   template <class Describe, class Arguments>
-  void add(const Describe& describe, bool relu, const Arguments& arguments) {
+  void add(const Describe& describe, bool relu, const Arguments& arguments, bool splits = false) {
     auto description = describe(attributes(relu ? Relu::kFused : Relu::kNone));
     const Relu how = relu ? relu_for(description.impl_info_str()) : Relu::kNone;
     if (how == Relu::kApart) description = describe(attributes(how));
     Step step{dnnl::primitive(description.get()), arguments(description),
-              splits_when_run(description.impl_info_str())};
+              splits || splits_when_run(description.impl_info_str())};
     append(std::move(step), description.scratchpad_desc(), how);
   }
   // Reserves a tensor in the workspace, by which one primitive passes data to the next.

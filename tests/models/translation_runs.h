@@ -33,14 +33,14 @@ struct TranslationRun {
                           const std::string& backend_name = default_backend())
       : job(small_job(settings, "translation")), backend(make_backend(backend_name)) {}
 
-  // Learns the first pairs; returns the loss of the last step.
+  // Learns the first pairs, at a rate that falls to 0; returns the loss of the last step.
   double learn(std::int64_t pairs, std::int32_t steps) {
     const auto stream = job.splits().stream(task::Split::kTrain, {.batch = 4096});
     const task::Batch& batch = stream->pick(first_rows(pairs));
     Program step(*backend, variables, train::build_step(job, batch.sizes), {});
     train::Feeder feeder(job.network());
     for (std::int32_t i = 0; i < steps; ++i) {
-      feeder.feed(step, batch, {.step = i, .rate = 1e-2});
+      feeder.feed(step, batch, {.step = i, .rate = 1e-2 * (steps - i) / steps});
       step.run();
     }
     return step.scalar("loss");
