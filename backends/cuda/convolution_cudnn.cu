@@ -9,6 +9,7 @@
 
 #include "backends/cuda/convolution.h"
 #include "backends/cuda/device.h"
+#include "backends/cuda/kernels/index.cuh"
 #include "src/core/error.h"
 #include "src/ops/conv2d.h"
 
@@ -54,7 +55,7 @@ Owned<T> make(cudnnStatus_t (*create)(T*), cudnnStatus_t (*destroy)(T)) {
 __global__ void finish_images(Global<float> y, Global<const float> bias, std::int64_t channels,
                               std::int64_t places, bool relu) {
   for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
-    const float value = y[e] + bias.get(e / places % channels, 0);
+    const float value = y[e] + bias.get(Divided(Divided(e, places).quotient, channels).rest, 0);
     y[e] = relu && value <= 0 ? 0 : value;
   }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/cuda/device.h"
+#include "backends/cuda/kernels/index.cuh"
 #include "backends/cuda/matmul.h"
 #include "src/core/error.h"
 
@@ -79,7 +80,7 @@ MatmulSizes folded(const Product& product, std::int64_t batch) {
 // itself, but its ReLU turns NaN into 0.
 __global__ void finish_rows(Global<float> y, Global<const float> bias, std::int64_t n, bool relu) {
   for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
-    const float value = y[e] + bias.get(e % n, 0);
+    const float value = y[e] + bias.get(Divided(e, n).rest, 0);
     y[e] = relu && value <= 0 ? 0 : value;
   }
 }

@@ -9,13 +9,10 @@
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/matmul.h"
+#include "backends/cuda/multilinear_bytes.h"
 #include "src/ops/multilinear_attention.h"
 
 namespace keel::cuda {
-
-// H and T of a chunk take no more than this, unless those of a single sequence do. More sequences
-// would keep a GPU no busier, and memory in its cache for less long.
-inline constexpr std::int64_t kMultilinearChunk = 16 << 20;
 
 inline constexpr int kMultilinearWarps = 8, kMultilinearBlock = kMultilinearWarps * kWarp;
 
@@ -67,7 +64,7 @@ struct ChunkPlan {
   explicit ChunkPlan(const Multilinear& of, std::int64_t more = 0)
       : sizes(of.sizes), tile(of.tile()), collectives(of.collectives()) {
     const std::int64_t bytes = (tile + collectives) * kFloat;
-    length = std::max<std::int64_t>(kMultilinearChunk / bytes, 1);
+    length = std::max<std::int64_t>(most_multilinear_bytes / bytes, 1);
     constexpr std::int64_t kUnit = std::int64_t(kAlignment) / kFloat;  // floats
     if (length > kUnit) length -= length % kUnit;  // chunks of tensors are aligned, too
     alignment = std::gcd(kUnit, std::gcd(length * of.keys(), length * of.results())) * kFloat;

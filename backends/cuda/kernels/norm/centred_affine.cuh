@@ -15,10 +15,15 @@ struct AlongGroup {
 
   __device__ Group4 group4(std::int64_t column, int count, bool is_aligned) const {
     if constexpr (!kIsImage) return channels.group4(column, count, is_aligned);
-    Group4 group4{};
-    for (int i = 0; i < count; ++i) {
-      group4.at[i] = channels.values.get(channels.first + (column + i) / inner, channels.otherwise);
+    const auto value = [&](std::int64_t at) {
+      return channels.values.get(channels.first + Divided(at, inner).quotient, channels.otherwise);
+    };
+    if (count == 4 && inner % 4 == 0) {  // all of one channel
+      const float shared = value(column);
+      return {shared, shared, shared, shared};
     }
+    Group4 group4{};
+    for (int i = 0; i < count; ++i) group4.at[i] = value(column + i);
     return group4;
   }
 };
@@ -29,10 +34,13 @@ struct Affine {
   GroupSizes sizes;
 
   __device__ AlongGroup<kIsImage> gain(std::int64_t row) const {
-    return {{gains, 1, row % sizes.groups * sizes.channels}, sizes.inner};
+    return {{gains, 1, first_channel(row)}, sizes.inner};
   }
   __device__ AlongGroup<kIsImage> bias(std::int64_t row) const {
-    return {{biases, 0, row % sizes.groups * sizes.channels}, sizes.inner};
+    return {{biases, 0, first_channel(row)}, sizes.inner};
+  }
+  __device__ std::int64_t first_channel(std::int64_t row) const {
+    return Divided(row, sizes.groups).rest * sizes.channels;
   }
   __device__ float operator()(float xhat, float gain, float bias) const {
     return xhat * gain + bias;

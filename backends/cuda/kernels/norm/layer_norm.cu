@@ -53,7 +53,7 @@ struct AffineTerms : PlainSums {
 
 void run_affine_gradients(const Binding& b, const CentredBackward& args, const GroupSizes& s) {
   const auto fine = workspace(b, args.sizes.rows);
-  with_row<1>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
+  with_short_row<1>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(refine_means<R>, grid_of_rows(row, args.sizes.rows), args.x, args.mean, args.sizes,
            fine);
   });

@@ -37,7 +37,7 @@ struct ScaledForward {
 };
 template <class ScaleOf>
 void run_scaled_forward(const ScaledForward& a, const ScaleOf& scale_of) {
-  with_row<1>(a.sizes.width, [&]<class R>(std::type_identity<R> row) {
+  with_short_row<1>(a.sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(scaled_forward<R, ScaleOf>, grid_of_rows(row, a.sizes.rows), a.x, a.gain, a.bias, a.y,
            a.scale, a.sizes, scale_of);
   });
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(R::kBlock) scaled_backward(ScaledBackward a) {
 }
 
 inline void run_scaled_backward(const ScaledBackward& args) {
-  with_row<2>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
+  with_short_row<2>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(scaled_backward<R>, grid_of_rows(row, args.sizes.rows), args);
   });
 }

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "backends/cuda/kernels/data.cuh"
+#include "backends/cuda/kernels/index.cuh"
 #include "src/ops/norm/sizes.h"
 
 namespace keel::cuda {
@@ -71,21 +72,6 @@ __device__ void store_wide(const Result& y, std::int64_t i, const float (&values
     y.store(i, values[0]);
   }
 }
-
-// a / b and a % b for numbers of which a is at least 0 and b above 0. A division of 32 bits takes a
-// fraction of the time of one of 64.
-struct Divided {
-  std::int64_t quotient, rest;
-
-  __device__ Divided(std::int64_t a, std::int64_t b) {
-    if ((a | b) >> 32 == 0) {
-      quotient = std::uint32_t(a) / std::uint32_t(b);
-    } else {
-      quotient = a / b;
-    }
-    rest = a - quotient * b;
-  }
-};
 
 // A thread's share of tokens: its columns, and every slots-th row.
 struct TokenPlace {
