@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "backends/onednn/primitives_plan.h"
+#include "backends/onednn/threads.h"
 #include "src/ops/matmul.h"
 
 namespace keel::onednn {
@@ -52,9 +53,13 @@ bool packs_b(const MatmulSpec& spec) {
          spec.m >= 256 && std::max(spec.k, spec.n) >= 1000;
 }
 
-// Whether oneDNN's products for AVX-512 may give each thread a part of a long sum: they do so where
-// a is stored transposed, and only if as many threads run them as the parts that were planned.
-bool splits_sums(const MatmulSpec& spec) { return spec.transpose_a && spec.k >= 2048; }
+// Whether oneDNN's products for AVX-512 may give each thread a part of a long sum: they do so for a
+// stored transposed and few columns, and only if as many threads run them as were planned.
+bool splits_sums(const MatmulSpec& spec) {
+  constexpr std::int64_t kLongSum = 2048, kColumns = 64;  // columns that a thread takes
+  const std::int64_t parts = spec.batch * ((spec.n + kColumns - 1) / kColumns);
+  return spec.transpose_a && spec.k >= kLongSum && parts < kPrimitiveConcurrency;
+}
 
 struct ProductDescs {
   Desc a, b, bias, y;
