@@ -46,17 +46,27 @@ void check_convolution(const Convolution& p) {
 }
 
 TEST_CASE("backend conv2d: geometries, with gradients" * doctest::test_suite("slow")) {
-  const Convolution rows[] = {
-      {{2, 1, 28, 28}, {20, 1, 5, 5}},           {{2, 20, 12, 12}, {50, 20, 5, 5}},
-      {{3, 3, 9, 7}, {5, 3, 3, 3}, 1, 1},        {{2, 3, 9, 8}, {4, 3, 3, 3}, 2, 0},
-      {{1, 5, 11, 6}, {7, 5, 3, 2}, 3, 1},       {{2, 16, 8, 8}, {32, 16, 1, 1}},
-      {{2, 33, 5, 5}, {17, 33, 1, 1}, 2, 0},     {{1, 2, 4, 4}, {3, 2, 4, 4}},
-      {{2, 4, 7, 7}, {4, 4, 3, 3}, 1, 4},        {{1, 1, 1, 1}, {1, 1, 1, 1}},
-      {{4, 1, 1, 9}, {1, 1, 1, 3}, 1, 0},        {{2, 3, 6, 6}, {8, 3, 2, 2}, 4, 0},
-      {{1, 48, 6, 6}, {64, 48, 3, 3}, 1, 1},     {{2, 3, 6, 6}, {8, 3, 3, 3}, 1, 1, false},
-      {{5, 7, 3, 3}, {1, 7, 3, 3}, 1, 0, false}, {{3, 17, 10, 70}, {18, 17, 3, 3}, 1, 1, false},
-      {{2, 5, 9, 75}, {33, 5, 3, 3}, 2, 1},      {{2, 5, 19, 13}, {3, 5, 3, 3}, 1, 1},
-      {{2, 5, 35, 29}, {3, 5, 3, 3}, 2, 1},      {{9, 2, 21, 17}, {3, 2, 3, 3}, 2, 0, false}};
+  const Convolution rows[] = {{{2, 1, 28, 28}, {20, 1, 5, 5}},
+                              {{2, 20, 12, 12}, {50, 20, 5, 5}},
+                              {{3, 3, 9, 7}, {5, 3, 3, 3}, 1, 1},
+                              {{2, 3, 9, 8}, {4, 3, 3, 3}, 2, 0},
+                              {{1, 5, 11, 6}, {7, 5, 3, 2}, 3, 1},
+                              {{2, 16, 8, 8}, {32, 16, 1, 1}},
+                              {{2, 33, 5, 5}, {17, 33, 1, 1}, 2, 0},
+                              {{1, 2, 4, 4}, {3, 2, 4, 4}},
+                              {{2, 4, 7, 7}, {4, 4, 3, 3}, 1, 4},
+                              {{1, 1, 1, 1}, {1, 1, 1, 1}},
+                              {{4, 1, 1, 9}, {1, 1, 1, 3}, 1, 0},
+                              {{2, 3, 6, 6}, {8, 3, 2, 2}, 4, 0},
+                              {{1, 48, 6, 6}, {64, 48, 3, 3}, 1, 1},
+                              {{2, 3, 6, 6}, {8, 3, 3, 3}, 1, 1, false},
+                              {{5, 7, 3, 3}, {1, 7, 3, 3}, 1, 0, false},
+                              {{3, 17, 10, 70}, {18, 17, 3, 3}, 1, 1, false},
+                              {{2, 5, 9, 75}, {33, 5, 3, 3}, 2, 1},
+                              {{2, 5, 19, 13}, {3, 5, 3, 3}, 1, 1},
+                              {{2, 5, 35, 29}, {3, 5, 3, 3}, 2, 1},
+                              {{9, 2, 21, 17}, {3, 2, 3, 3}, 2, 0, false},
+                              {{530, 1, 4, 4}, {2, 1, 3, 3}, 1, 1, false}};
   for (const Convolution& row : rows) check_convolution(row);
 }
 
@@ -91,10 +101,14 @@ TEST_CASE("backend conv2d: relu after the bias, and a NaN that it keeps") {
 
 TEST_CASE("backend conv2d: an infinity reaches the gradients of the weights that meet it alone") {
   for (const std::int64_t stride : {1, 2}) {
-    CAPTURE(stride);
-    OpCase c = case_of({{1, 2, 5, 7}, {3, 2, 3, 3}, stride, 0, false});
-    c.inputs[0].as<double>()[6] = INFINITY;  // the last of the first row
-    check_agrees(c);
+    for (const std::int64_t padding : {0, 1}) {
+      CAPTURE(stride);
+      CAPTURE(padding);
+      OpCase c = case_of({{1, 2, 5, 7}, {3, 2, 3, 3}, stride, padding, false});
+      // The end of the first row, or of the last, which windows below the image would meet.
+      c.inputs[0].as<double>()[padding == 0 ? 6 : 34] = INFINITY;
+      check_agrees(c);
+    }
   }
 }
 
