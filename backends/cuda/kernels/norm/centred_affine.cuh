@@ -16,7 +16,7 @@ struct AlongGroup {
   __device__ Group4 group4(std::int64_t column, int count, bool is_aligned) const {
     if constexpr (!kIsImage) return channels.group4(column, count, is_aligned);
     const auto value = [&](std::int64_t at) {
-      return channels.values.get(channels.first + Divided(at, inner).quotient, channels.otherwise);
+      return channels.values.get(channels.first + at / inner, channels.otherwise);
     };
     if (count == 4 && inner % 4 == 0) {  // all of one channel
       const float shared = value(column);
