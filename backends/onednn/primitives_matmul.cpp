@@ -53,8 +53,8 @@ bool packs_b(const MatmulSpec& spec) {
          spec.m >= 256 && std::max(spec.k, spec.n) >= 1000;
 }
 
-// Whether oneDNN's products for AVX-512 may give each thread a part of a long sum: they do so for a
-// stored transposed and few columns, and only if as many threads run them as were planned.
+// Whether products of oneDNN 3.2 for AVX-512 may give each thread a part of a long sum: they do so
+// for an `a` stored transposed and few columns, if no fewer threads run them than were planned for.
 bool splits_sums(const MatmulSpec& spec) {
   constexpr std::int64_t kLongSum = 2048, kColumns = 64;  // columns that a thread takes
   const std::int64_t parts = spec.batch * ((spec.n + kColumns - 1) / kColumns);
